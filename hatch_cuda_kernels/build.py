@@ -1,0 +1,380 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A build from declared modules to manifests and files. Nothing is written here but the cache and the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import posixpath
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .arch import Architecture, expand_architectures, format_capability, unsupported_reason
+from .cache import KernelCache
+from .config import Config
+from .errors import CompilationError, ConfigurationError, CudaKernelsError, ManifestError, numbered
+from .manifest import (
+    DIRECTORY,
+    MANIFEST_FILE,
+    SOURCE_DIRECTORY,
+    Fallback,
+    Image,
+    Manifest,
+    Module,
+    ShippedFile,
+    canonical_json,
+    check_relative_path,
+)
+from .modules import ModuleSpec, match_patterns
+from .nvrtc import workspace
+from .plan import CompiledImage, CompileJob, Unit, make_unit
+from .sources import ProjectTree
+from .toolchain import Toolchain, check_pins, detect
+from .worker import ask_toolchain, compile_all
+
+__all__ = ["Built", "Reporter", "build_packages", "make_units"]
+
+
+class Reporter(Protocol):
+    """Where a build's messages go."""
+
+    def info(self, message: str) -> None:
+        """Progress."""
+
+    def warning(self, message: str) -> None:
+        """Something that the author should read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What a build adds to a wheel."""
+
+    files: Mapping[str, Mapping[str, bytes]]
+    """Import package -> path inside it -> bytes."""
+    report: Mapping[str, Any]
+
+
+def make_units(config: Config, root: Path, specs: Sequence[ModuleSpec]) -> list[Unit]:
+    """Read every module's source and headers. Raises ConfigurationError with all that cannot be read."""
+    tree = ProjectTree(root)
+    units: list[Unit] = []
+    problems: dict[str, None] = {}
+    for spec in specs:
+        try:
+            unit = make_unit(
+                tree,
+                package=spec.package,
+                module=spec.name,
+                source=spec.source,
+                include_dirs=spec.include_dirs,
+                options=spec.options,
+                defines=spec.defines,
+                name_expressions=spec.name_expressions,
+                toolkit_headers=config.toolkit_headers,
+            )
+            units.append(unit)
+        except ConfigurationError as error:
+            problems[str(error)] = None
+    if problems:
+        raise ConfigurationError(numbered("sources that cannot be compiled:", problems))
+    return units
+
+
+def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, where: str, reporter: Reporter) -> Built:
+    """Compile every module for every architecture, through the cache.
+
+    Raises ConfigurationError or ToolchainError before any compile, CompilationError after all of them with every
+    module and architecture that failed; what did compile stays in the cache.
+    """
+    start = time.perf_counter()
+    units = make_units(config, root, specs)
+    cache = KernelCache.open(_location(config.cache, root), max_size=config.cache_max_size)
+    toolchain = detect(cache, ask_toolchain)
+    check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
+    targets = [_architectures(spec, toolchain, where) for spec in specs]
+    _check_targets(specs, targets, toolchain, where)
+    shipped = _shipped_files(config, root, units, where) if config.jit else {}
+    jobs = [
+        CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+        for unit, target in zip(units, targets, strict=True)
+        for architecture in target
+    ]
+    images, cached = _compile(jobs, config, cache, reporter)
+    cache.count()
+    _show_warnings(images, targets, toolchain, reporter)
+    seconds = time.perf_counter() - start
+    report = _report(jobs, images, cached, toolchain, seconds)
+    manifests = _manifests(specs, units, jobs, images, toolchain, shipped if config.jit else None)
+    files: dict[str, dict[str, bytes]] = {}
+    for package, (manifest, contents) in manifests.items():
+        files[package] = {
+            posixpath.join(DIRECTORY, MANIFEST_FILE): canonical_json(manifest.to_dict()),
+            **{posixpath.join(DIRECTORY, name): data for name, data in sorted(contents.items())},
+        }
+    _write_report(config, report, root)
+    size = sum(len(image.data) for image in images.values())
+    names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
+    reporter.info(
+        f"{len(jobs)} images: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
+        f"{_human(size)}, {names}"
+    )
+    return Built(files=files, report=report)
+
+
+def _location(cache: bool | str, root: Path) -> bool | str:
+    return cache if isinstance(cache, bool) or "://" in cache else str(root / os.path.expanduser(cache))
+
+
+def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:
+    def native() -> list[tuple[int, int]]:
+        from .driver import device_capabilities
+
+        return device_capabilities()
+
+    found, problems = expand_architectures(spec.archs, supported=lambda: toolchain.supported, native=native)
+    if problems:
+        raise ConfigurationError(numbered(f"{where}.archs:", problems))
+    return found
+
+
+def _check_targets(
+    specs: Sequence[ModuleSpec], targets: Sequence[Sequence[Architecture]], toolchain: Toolchain, where: str
+) -> None:
+    problems: dict[str, None] = {}
+    for target in targets:
+        for architecture in target:
+            reason = unsupported_reason(architecture, toolchain.supported, toolchain.release)
+            if reason:
+                problems[f"{where}.archs: {reason}"] = None
+    for spec, target in zip(specs, targets, strict=True):
+        if not target:
+            problems[f"{where}.archs: {spec.archs!r} names no architecture for module {spec.name}"] = None
+    if problems:
+        raise ConfigurationError(numbered("architectures that cannot be compiled for:", problems))
+
+
+def _compile(
+    jobs: Sequence[CompileJob], config: Config, cache: KernelCache, reporter: Reporter
+) -> tuple[dict[CompileJob, CompiledImage], set[CompileJob]]:
+    """Images by job, and the jobs that the cache served."""
+    images = {job: image for job in jobs if (image := cache.lookup(job)) is not None}
+    cached = set(images)
+    missing = [job for job in jobs if job not in cached]
+    errors: dict[CompileJob, CudaKernelsError] = {}
+    if missing:
+        with workspace() as space:
+            results = compile_all(missing, space, workers=config.jobs or _cores(), timeout=config.compile_timeout)
+            for done, (job, result) in enumerate(results, 1):
+                if isinstance(result, CompiledImage):
+                    cache.store(job, result)
+                    images[job] = result
+                    took = f"{result.seconds:.2f} s, {_human(len(result.data))}"
+                else:
+                    errors[job] = result
+                    took = "failed"
+                reporter.info(f"[{done}/{len(missing)}] {job}: {took}")
+    if errors:
+        raise _all_errors(jobs, errors)
+    return {job: images[job] for job in jobs}, cached
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _all_errors(jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError]) -> CudaKernelsError:
+    """One error for all images that failed; of their kind, where they are of one kind."""
+    texts = [str(errors[job]) for job in jobs if job in errors]
+    kinds = {type(error) for error in errors.values()}
+    kind = kinds.pop() if len(kinds) == 1 else CompilationError
+    return kind(f"{len(texts)} of {len(jobs)} images failed:\n\n" + "\n\n".join(texts))
+
+
+def _show_warnings(
+    images: Mapping[CompileJob, CompiledImage],
+    targets: Sequence[Sequence[Architecture]],
+    toolchain: Toolchain,
+    reporter: Reporter,
+) -> None:
+    seen: dict[str, list[str]] = {}
+    for job, image in images.items():
+        for warning in image.warnings:
+            seen.setdefault(f"{job.unit.module}: {warning}", []).append(str(job.architecture))
+    for text, architectures in seen.items():
+        reporter.warning(f"[{' '.join(architectures)}] {text}")
+    kinds = {architecture.virtual for target in targets for architecture in target}
+    if kinds == {True, False} and toolchain.version[1] > 0:
+        major, version = toolchain.version[0], format_capability(toolchain.version)
+        reporter.warning(
+            f"the PTX of this build needs a driver of CUDA {version} or newer, its cubins only one of CUDA {major}.0; "
+            f'for PTX that older drivers take, pin an older compiler, such as nvrtc = "{major}.0.{_FIRST_PATCH[major]}"'
+        )
+
+
+_FIRST_PATCH = {12: "140", 13: "88"}
+"""Newest patch of each major's first release."""
+
+
+def _report(
+    jobs: Sequence[CompileJob],
+    images: Mapping[CompileJob, CompiledImage],
+    cached: set[CompileJob],
+    toolchain: Toolchain,
+    seconds: float,
+) -> dict[str, Any]:
+    rows = [
+        {
+            "package": job.unit.package,
+            "module": job.unit.module,
+            "arch": str(job.architecture),
+            "outcome": "cached" if job in cached else "compiled",
+            "seconds": 0.0 if job in cached else round(images[job].seconds, 6),
+            "bytes": len(images[job].data),
+            "warnings": list(images[job].warnings),
+        }
+        for job in jobs
+    ]
+    return {
+        "schema": 1,
+        "nvrtc": toolchain.release,
+        "compiled": len(jobs) - len(cached),
+        "cached": len(cached),
+        "seconds": round(seconds, 6),
+        "images": rows,
+    }
+
+
+def _write_report(config: Config, report: Mapping[str, Any], root: Path) -> None:
+    if config.report is None:
+        return
+    path = root / config.report
+    try:
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: {path} cannot be written ({error.strerror})") from None
+
+
+def _shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str) -> dict[str, dict[str, bytes]]:
+    """Package -> label -> bytes of everything that the run-time fallback may compile from."""
+    shipped: dict[str, dict[str, bytes]] = {}
+    for unit in units:
+        files = shipped.setdefault(unit.package, {})
+        files.update({label: file.data for label, file in unit.closure.files.items()})
+    problems: list[str] = []
+    extra = match_patterns(config.headers, root, f"{where}.headers", problems) if config.headers else []
+    if problems:
+        raise ConfigurationError(numbered("the hook table does not fit the project:", problems))
+    tree = ProjectTree(root)
+    for label in extra:
+        file = tree.open(label)
+        for files in shipped.values():
+            if file is not None:
+                files.setdefault(label, file.data)
+    return shipped
+
+
+def _depth(labels: Iterable[str]) -> int:
+    """How many folders above the project's root these labels reach."""
+    return max((len(label.split("/")) - len(label.replace("../", "").split("/")) for label in labels), default=0)
+
+
+def _manifests(
+    specs: Sequence[ModuleSpec],
+    units: Sequence[Unit],
+    jobs: Sequence[CompileJob],
+    images: Mapping[CompileJob, CompiledImage],
+    toolchain: Toolchain,
+    shipped: Mapping[str, Mapping[str, bytes]] | None,
+) -> dict[str, tuple[Manifest, dict[str, bytes]]]:
+    """Package -> its manifest and the files that it lists."""
+    by_unit: dict[Unit, list[CompiledImage]] = {}
+    for job in jobs:
+        by_unit.setdefault(job.unit, []).append(images[job])
+    modules: dict[str, list[Module]] = {}
+    contents: dict[str, dict[str, bytes]] = {}
+    for spec, unit in zip(specs, units, strict=True):
+        compiled = by_unit[unit]
+        files = contents.setdefault(spec.package, {})
+        for image in compiled:
+            files[_image_file(spec, image)] = image.data
+        modules.setdefault(spec.package, []).append(_module(spec, unit, compiled))
+    found: dict[str, tuple[Manifest, dict[str, bytes]]] = {}
+    for package, members in modules.items():
+        fallback = None
+        if shipped is not None:
+            dirs = [folder for module in members for folder in module.include_dirs]
+            prefix = "_/" * _depth([*shipped[package], *(f"{folder}/" for folder in dirs)])
+            members = [_relocate(module, prefix) for module in members]
+            sources = {posixpath.normpath(prefix + label): data for label, data in shipped[package].items()}
+            _check_shippable(sources)
+            contents[package].update({posixpath.join(SOURCE_DIRECTORY, path): data for path, data in sources.items()})
+            fallback = Fallback(files={path: _shipped(data) for path, data in sorted(sources.items())})
+        manifest = Manifest(package=package, release=toolchain.release, modules=tuple(members), fallback=fallback)
+        found[package] = (manifest, contents[package])
+    return found
+
+
+def _check_shippable(paths: Iterable[str]) -> None:
+    for path in paths:
+        try:
+            check_relative_path(path, "src")
+        except ManifestError:
+            raise ConfigurationError(
+                f"{path!r} cannot be shipped under that name; rename it, or set jit = false"
+            ) from None
+
+
+def _shipped(data: bytes) -> ShippedFile:
+    return ShippedFile(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def _relocate(module: Module, prefix: str) -> Module:
+    """Paths of a module as they are below `src/`: a project that reaches above its root is moved down."""
+    return dataclasses.replace(
+        module,
+        source=posixpath.normpath(prefix + module.source),
+        include_dirs=tuple(posixpath.normpath(prefix + folder) for folder in module.include_dirs),
+    )
+
+
+def _image_file(spec: ModuleSpec, image: CompiledImage) -> str:
+    return f"{spec.name}.{image.architecture}.{image.architecture.format}"
+
+
+def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> Module:
+    kernels: dict[str, str] = {}
+    for image in compiled:
+        for name, symbol in image.kernels.items():
+            kernels.setdefault(name, symbol)
+    return Module(
+        name=spec.name,
+        source=spec.source,
+        options=unit.options,
+        defines=unit.defines,
+        include_dirs=spec.include_dirs,
+        toolkit_headers=unit.toolkit_headers,
+        name_expressions=unit.name_expressions,
+        kernels=dict(sorted(kernels.items())),
+        images=tuple(
+            Image(
+                architecture=image.architecture,
+                file=_image_file(spec, image),
+                size=len(image.data),
+                sha256=image.sha256,
+                entries=image.entries,
+                kernels={name: symbol for name, symbol in image.kernels.items() if kernels[name] != symbol},
+            )
+            for image in compiled
+        ),
+    )
+
+
+def _human(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"

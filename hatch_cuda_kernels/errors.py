@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Every error that this package raises on purpose, and the one category of its warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+__all__ = [
+    "CompilationError",
+    "ConfigurationError",
+    "CudaKernelsError",
+    "CudaKernelsWarning",
+    "DriverError",
+    "IntegrityError",
+    "KernelNotFoundError",
+    "ManifestError",
+    "NoCompatibleImageError",
+    "ToolchainError",
+    "numbered",
+    "warn_once",
+]
+
+
+class CudaKernelsError(Exception):
+    """Base of all errors here. The message says what, where and what to do next."""
+
+
+class ConfigurationError(CudaKernelsError):
+    """The hook table, an environment variable or the source tree cannot be used as written."""
+
+
+class CompilationError(CudaKernelsError):
+    """NVRTC refused a source, or produced something that is not what was asked for."""
+
+
+class ToolchainError(CudaKernelsError):
+    """NVRTC or the CUDA Python packages are missing, broken, or not the ones asked for."""
+
+
+class ManifestError(CudaKernelsError):
+    """A package has no manifest, or one that cannot be trusted to be read."""
+
+
+class IntegrityError(CudaKernelsError):
+    """An installed file is not the one that was built, and nothing else can serve."""
+
+
+class KernelNotFoundError(CudaKernelsError, LookupError):
+    """The package declares no kernel of that name, or more than one."""
+
+
+class NoCompatibleImageError(CudaKernelsError):
+    """No image runs on the device and the run-time fallback cannot be used."""
+
+
+class DriverError(CudaKernelsError):
+    """There is no usable NVIDIA driver or device, or the driver refused every image."""
+
+
+class CudaKernelsWarning(UserWarning):
+    """Category of every warning that this package gives."""
+
+
+_warned: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """Warn with :class:`CudaKernelsWarning`, once per process for one message."""
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, CudaKernelsWarning, stacklevel=3)
+
+
+def numbered(headline: str, problems: Iterable[str]) -> str:
+    """One message out of several problems: a headline and a bullet for each."""
+    return "\n".join([headline, *(f"  - {problem}" for problem in problems)])

@@ -1,0 +1,350 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest: what a package's images are. It is the authority for the loader and for the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .arch import Architecture
+from .errors import ManifestError
+
+__all__ = [
+    "DIRECTORY",
+    "MANIFEST_FILE",
+    "SCHEMA",
+    "SOURCE_DIRECTORY",
+    "Fallback",
+    "Image",
+    "Manifest",
+    "Module",
+    "Resources",
+    "ShippedFile",
+    "canonical_json",
+    "check_relative_path",
+    "squeeze_name",
+]
+
+SCHEMA = 1
+DIRECTORY = "_cuda_kernels"
+"""Folder inside a package that holds the manifest, the images and `src/`."""
+MANIFEST_FILE = "manifest.json"
+SOURCE_DIRECTORY = "src"
+
+_MAX_BYTES = 256 * 1024 * 1024
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?")
+_INSIGNIFICANT_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
+_RESERVED_STEM = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+def canonical_json(value: object) -> bytes:
+    """The one way this package writes JSON that is stored or shipped: sorted keys, UTF-8, no time stamps."""
+    return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def squeeze_name(name: str) -> str:
+    """A kernel's name with all white space removed that C++ does not need: `k< float >` -> `k<float>`."""
+    return _INSIGNIFICANT_SPACE.sub("", re.sub(r"\s+", " ", name.strip()))
+
+
+def check_relative_path(path: str, where: str) -> str:
+    """Return `path` if it is relative, stays below its folder and means the same file on every system."""
+    parts = path.split("/")
+    if (
+        not path
+        or len(path) > 4096
+        or any(part in ("", ".", "..") for part in parts)
+        or any(character in "\\:" or ord(character) < 32 for character in path)
+        or (os.name == "nt" and any(_RESERVED_STEM.fullmatch(part) for part in parts))
+    ):
+        raise ManifestError(f"{where}: {path!r} is not a path inside the package")
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What one kernel needs on one architecture. All in bytes, save the registers per thread."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    stack_bytes: int
+    constant_bytes: int
+    spill_bytes: int
+
+    def to_dict(self) -> dict[str, int]:
+        """As the manifest has it."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, value: object, where: str) -> Resources:
+        """Read one entry; `where` is its path in the manifest."""
+        table = _table(value, where)
+        return cls(**{name: _count(table, name, where) for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """One module compiled for one architecture."""
+
+    architecture: Architecture
+    file: str
+    size: int
+    sha256: str
+    entries: Mapping[str, Resources | None]
+    """Lowered name of each kernel in this image -> its resources; None for PTX, where the driver decides them."""
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    """Name as asked for -> lowered name, only where this image differs from its module's `kernels`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the manifest has it."""
+        value: dict[str, Any] = {
+            "architecture": str(self.architecture),
+            "format": self.architecture.format,
+            "file": self.file,
+            "size": self.size,
+            "sha256": self.sha256,
+            "entries": {name: found.to_dict() if found else {} for name, found in self.entries.items()},
+        }
+        if self.kernels:
+            value["kernels"] = dict(self.kernels)
+        return value
+
+    @classmethod
+    def from_dict(cls, value: object, where: str) -> Image:
+        """Read one image; `where` is its path in the manifest."""
+        table = _table(value, where)
+        try:
+            architecture = Architecture.parse(_text(table, "architecture", where))
+        except ValueError as error:
+            raise ManifestError(f"{where}.architecture: {error}") from None
+        if table.get("format") != architecture.format:
+            raise ManifestError(f"{where}.format: {architecture} is {architecture.format}, not {table.get('format')!r}")
+        file = check_relative_path(_text(table, "file", where), f"{where}.file")
+        if "/" in file or file == MANIFEST_FILE:
+            raise ManifestError(f"{where}.file: {file!r} is not the name of an image beside the manifest")
+        size = _count(table, "size", where)
+        if not 0 < size <= _MAX_BYTES * 16:
+            raise ManifestError(f"{where}.size: {size} is not the size of an image")
+        entries: dict[str, Resources | None] = {}
+        for name, found in _table(table.get("entries"), f"{where}.entries").items():
+            entries[name] = Resources.from_dict(found, f"{where}.entries.{name}") if found != {} else None
+        return cls(
+            architecture=architecture,
+            file=file,
+            size=size,
+            sha256=_digest(table, where),
+            entries=entries,
+            kernels=_names(table.get("kernels", {}), f"{where}.kernels"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """One translation unit compiled with one set of options."""
+
+    name: str
+    source: str
+    options: Mapping[str, Any]
+    defines: Mapping[str, str | bool]
+    include_dirs: tuple[str, ...]
+    toolkit_headers: str
+    name_expressions: tuple[str, ...]
+    kernels: Mapping[str, str]
+    """Name as asked for -> lowered name."""
+    images: tuple[Image, ...]
+
+    def lowered(self, kernel: str, image: Image) -> str | None:
+        """The symbol of `kernel` in `image`, or None where that image leaves it out."""
+        symbol = image.kernels.get(kernel) or self.kernels.get(kernel)
+        return symbol if symbol in image.entries else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the manifest has it."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "options": dict(self.options),
+            "defines": dict(self.defines),
+            "include_dirs": list(self.include_dirs),
+            "toolkit_headers": self.toolkit_headers,
+            "name_expressions": list(self.name_expressions),
+            "kernels": dict(self.kernels),
+            "images": [image.to_dict() for image in self.images],
+        }
+
+    @classmethod
+    def from_dict(cls, value: object, where: str) -> Module:
+        """Read one module; `where` is its path in the manifest."""
+        table = _table(value, where)
+        images = _list(table, "images", where)
+        defines = _table(table.get("defines"), f"{where}.defines")
+        if not all(found is True or isinstance(found, str) for found in defines.values()):
+            raise ManifestError(f"{where}.defines: values must be strings or true")
+        toolkit_headers = _text(table, "toolkit_headers", where)
+        if toolkit_headers not in ("auto", "bundled", "installed", "none"):
+            raise ManifestError(f"{where}.toolkit_headers: unknown value {toolkit_headers!r}")
+        return cls(
+            name=_text(table, "name", where),
+            source=check_relative_path(_text(table, "source", where), f"{where}.source"),
+            options=_table(table.get("options"), f"{where}.options"),
+            defines=defines,
+            include_dirs=tuple(
+                path if path == "." else check_relative_path(path, f"{where}.include_dirs")
+                for path in _strings(table, "include_dirs", where)
+            ),
+            toolkit_headers=toolkit_headers,
+            name_expressions=_strings(table, "name_expressions", where),
+            kernels=_names(table.get("kernels"), f"{where}.kernels"),
+            images=tuple(Image.from_dict(found, f"{where}.images[{i}]") for i, found in enumerate(images)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedFile:
+    """A source or header below `src/` that the run-time fallback may compile."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fallback:
+    """What the run-time fallback compiles from: paths below `src/` -> size and digest."""
+
+    files: Mapping[str, ShippedFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All modules of one package, and the compiler that made their images."""
+
+    package: str
+    release: str
+    """Full NVRTC release, such as 13.5.37."""
+    modules: tuple[Module, ...]
+    fallback: Fallback | None
+
+    @property
+    def cuda_version(self) -> tuple[int, int]:
+        """CUDA version (major, minor) of the compiler, which is also that of its PTX."""
+        major, minor = self.release.split(".")[:2]
+        return int(major), int(minor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `manifest.json` has it."""
+        files = None
+        if self.fallback is not None:
+            files = {path: dict(vars(found)) for path, found in self.fallback.files.items()}
+        return {
+            "schema": SCHEMA,
+            "package": self.package,
+            "compiler": {"name": "nvrtc", "release": self.release},
+            "modules": [module.to_dict() for module in self.modules],
+            "fallback": None if files is None else {"files": files},
+        }
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Manifest:
+        """Parse `manifest.json`; `where` names the file in errors. Raises ManifestError, and nothing else."""
+        if len(data) > _MAX_BYTES:
+            raise ManifestError(f"{where}: {len(data)} bytes are no manifest")
+        try:
+            value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise ManifestError(f"{where}: not JSON ({error}); reinstall the package") from None
+        try:
+            return cls.from_dict(value)
+        except ManifestError as error:
+            raise ManifestError(f"{where}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, value: object) -> Manifest:
+        """Read the parsed JSON. Raises ManifestError with the path of what is wrong."""
+        table = _table(value, "manifest")
+        schema = table.get("schema")
+        if type(schema) is int and schema > SCHEMA:
+            raise ManifestError(f"schema {schema} is newer than this hatch-cuda-kernels reads ({SCHEMA}); upgrade it")
+        if schema != SCHEMA or type(schema) is not int:
+            raise ManifestError(f"schema: expected {SCHEMA}, found {schema!r}")
+        compiler = _table(table.get("compiler"), "compiler")
+        release = _text(compiler, "release", "compiler")
+        if not _RELEASE.fullmatch(release):
+            raise ManifestError(f"compiler.release: {release!r} is no NVRTC release")
+        modules = tuple(
+            Module.from_dict(found, f"modules[{i}]") for i, found in enumerate(_list(table, "modules", "manifest"))
+        )
+        if len({module.name for module in modules}) != len(modules):
+            raise ManifestError("modules: two have the same name")
+        files = [image.file for module in modules for image in module.images]
+        if len({file.lower() for file in files}) != len(files):
+            raise ManifestError("modules: two images have the same file")
+        fallback = None
+        if table.get("fallback") is not None:
+            shipped: dict[str, ShippedFile] = {}
+            listed = _table(_table(table["fallback"], "fallback").get("files"), "fallback.files")
+            for path, found in listed.items():
+                where = f"fallback.files.{path}"
+                entry = _table(found, where)
+                check_relative_path(path, where)
+                shipped[path] = ShippedFile(size=_count(entry, "size", where), sha256=_digest(entry, where))
+            fallback = Fallback(files=shipped)
+        return cls(package=_text(table, "package", "manifest"), release=release, modules=modules, fallback=fallback)
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not allowed")
+
+
+def _table(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ManifestError(f"{where}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def _list(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    value = table.get(key)
+    if not isinstance(value, list):
+        raise ManifestError(f"{where}.{key}: expected an array, found {type(value).__name__}")
+    return value
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ManifestError(f"{where}.{key}: expected a string, found {value!r:.80}")
+    return value
+
+
+def _strings(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    values = _list(table, key, where)
+    if not all(isinstance(value, str) and value and "\0" not in value for value in values):
+        raise ManifestError(f"{where}.{key}: expected strings")
+    return tuple(values)
+
+
+def _names(value: object, where: str) -> dict[str, str]:
+    table = _table(value, where)
+    if not all(isinstance(symbol, str) and symbol and "\0" not in symbol for symbol in table.values()):
+        raise ManifestError(f"{where}: expected strings")
+    return table
+
+
+def _count(table: Mapping[str, Any], key: str, where: str) -> int:
+    value = table.get(key)
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ManifestError(f"{where}.{key}: expected a count, found {value!r:.80}")
+    return value
+
+
+def _digest(table: Mapping[str, Any], where: str) -> str:
+    value = _text(table, "sha256", where)
+    if not _SHA256.fullmatch(value):
+        raise ManifestError(f"{where}.sha256: {value!r:.80} is no SHA-256 digest in hex")
+    return value

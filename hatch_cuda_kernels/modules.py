@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From a checked hook table and a project's folder to the modules that it declares."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pathspec import GitIgnoreSpec
+
+from .config import Config, ModuleConfig, check_module_name
+from .errors import ConfigurationError, numbered
+from .manifest import squeeze_name
+from .sources import walk_files
+
+__all__ = ["ModuleSpec", "ShippedPackage", "find_modules", "match_patterns"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedPackage:
+    """An import package of the wheel, and its folder from the project's root."""
+
+    name: str
+    folder: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleSpec:
+    """One module as declared: nothing read, nothing compiled yet. Paths are labels from the project's root."""
+
+    package: str
+    name: str
+    source: str
+    name_expressions: tuple[str, ...]
+    archs: tuple[str, ...]
+    include_dirs: tuple[str, ...]
+    defines: Mapping[str, str | bool]
+    options: Mapping[str, Any]
+
+
+def find_modules(
+    config: Config,
+    root: Path,
+    packages: Sequence[ShippedPackage],
+    *,
+    where: str,
+    ships_folder: Callable[[str], bool] = lambda folder: True,
+) -> list[ModuleSpec]:
+    """All modules of a project, sorted by package and name.
+
+    `packages` are those that the wheel ships; `ships_folder` says whether it ships files of a folder inside them.
+    `where` is the key path of the hook table. Raises ConfigurationError with every mistake found.
+    """
+    problems: list[str] = []
+    if config.package is not None and config.package not in {package.name for package in packages}:
+        names = ", ".join(package.name for package in packages) or "none"
+        problems.append(f"{where}.package: the wheel ships no package {config.package!r}; it ships: {names}")
+    found: list[tuple[str, ModuleConfig, str]] = []
+    spelled_out: set[str] = set()
+    for index, module in enumerate(config.modules):
+        label = posixpath.normpath(module.source)
+        at = f"{where}.modules[{index}]"
+        spelled_out.add(label)
+        if not (root / label).is_file():
+            near = difflib.get_close_matches(label, _all_cu_files(root), n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]}?" if near else "; paths start at the project's root"
+            problems.append(f"{at}.source: there is no file {module.source}{hint}")
+        else:
+            found.append((label, module, f"{at}.name"))
+    if config.sources is None:
+        labels = _inside(packages, root, ships_folder)
+    else:
+        labels = match_patterns(config.sources, root, f"{where}.sources", problems, suffix=".cu")
+    found.extend(
+        (label, ModuleConfig(source=label), f"{where}.sources") for label in labels if label not in spelled_out
+    )
+    specs = [
+        spec for label, module, at in found if (spec := _specify(label, module, config, packages, where, at, problems))
+    ]
+    _check_names(specs, where, problems)
+    for folder in dict.fromkeys(name for spec in specs for name in spec.include_dirs):
+        if not (root / folder).is_dir():
+            problems.append(f"{where}.include-dirs: there is no folder {folder}; paths start at the project's root")
+    if not specs and not problems:
+        folders = ", ".join(package.folder for package in packages) or "no package"
+        problems.append(
+            f"{where}: nothing to compile; there is no .cu file inside what the wheel ships ({folders}). "
+            "Put one there, or name them with the key sources"
+        )
+    if problems:
+        raise ConfigurationError(numbered("the hook table does not fit the project:", problems))
+    return sorted(specs, key=lambda spec: (spec.package, spec.name))
+
+
+def match_patterns(
+    patterns: Iterable[str], root: Path, where: str, problems: list[str], *, suffix: str | None = None
+) -> list[str]:
+    """Labels of the files that gitignore-style `patterns` select, sorted. A pattern without match is a problem.
+
+    With `suffix`, a folder's pattern selects only files of that suffix; another is taken where a pattern ends with it.
+    """
+    patterns = list(patterns)
+    files = list(walk_files(root))
+    for pattern in patterns:
+        try:
+            hit = pattern.startswith("!") or any(True for _ in GitIgnoreSpec.from_lines([pattern]).match_files(files))
+        except ValueError as error:
+            problems.append(f"{where}: {pattern!r} is no pattern ({error})")
+            return []
+        if not hit:
+            problems.append(f"{where}: {pattern!r} matches no file; patterns start at the project's root")
+    selected = sorted(GitIgnoreSpec.from_lines(patterns).match_files(files))
+    if suffix is None:
+        return selected
+    named = tuple({posixpath.splitext(pattern)[1] for pattern in patterns} - {""}) + (suffix,)
+    return [label for label in selected if label.endswith(named)]
+
+
+def _all_cu_files(root: Path) -> list[str]:
+    return [label for label in walk_files(root) if label.endswith(".cu")]
+
+
+def _inside(packages: Sequence[ShippedPackage], root: Path, ships_folder: Callable[[str], bool]) -> list[str]:
+    labels: dict[str, None] = {}
+    for package in packages:
+        for path in walk_files(root / package.folder):
+            label = posixpath.join(package.folder, path)
+            if path.endswith(".cu") and ships_folder(posixpath.dirname(label)):
+                labels[label] = None
+    return list(labels)
+
+
+def _specify(
+    label: str,
+    module: ModuleConfig,
+    config: Config,
+    packages: Sequence[ShippedPackage],
+    where: str,
+    at: str,
+    problems: list[str],
+) -> ModuleSpec | None:
+    holding = [package for package in packages if label.startswith(f"{package.folder}/")]
+    holder = max(holding, key=lambda package: len(package.folder), default=None)
+    owner = config.package or (holder.name if holder else None)
+    if owner is None:
+        names = ", ".join(repr(package.name) for package in packages) or "none is shipped"
+        problems.append(
+            f"{where}.package: {label} lies in no package of the wheel; name the one that gets its kernels ({names})"
+        )
+        return None
+    inside = label[len(holder.folder) + 1 :] if holder and holder.name == owner else label
+    name = module.name or posixpath.splitext(inside)[0].replace("/", ".")
+    wrong = check_module_name(name)
+    if wrong:
+        problems.append(f"{at}: {label}: {wrong}; give it a name in [[modules]]")
+        return None
+    include_dirs = config.include_dirs if module.include_dirs is None else module.include_dirs
+    return ModuleSpec(
+        package=owner,
+        name=name,
+        source=label,
+        name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
+        archs=config.archs if module.archs is None else module.archs,
+        include_dirs=tuple(posixpath.normpath(folder.replace("\\", "/")) for folder in include_dirs),
+        defines={**config.defines, **module.defines},
+        options={**config.options, **module.options},
+    )
+
+
+def _check_names(specs: Sequence[ModuleSpec], where: str, problems: list[str]) -> None:
+    """Names that differ in case only would be one file on some systems."""
+    seen: dict[tuple[str, str], ModuleSpec] = {}
+    for spec in specs:
+        key = (spec.package, spec.name.lower())
+        if other := seen.get(key):
+            problems.append(
+                f"{where}.modules: {other.source} and {spec.source} are both called {spec.name!r} (case does not "
+                "count); give one of them a name in [[modules]]"
+            )
+        seen[key] = spec

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A package as it is installed: its manifest, its images and the sources that it ships, every byte checked."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import importlib.util
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from .cubin import cubin_number
+from .errors import IntegrityError, ManifestError
+from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
+from .plan import Unit, make_unit
+from .sources import SourceFile
+
+__all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit"]
+
+
+class Files(Protocol):
+    """A folder to read from: pathlib.Path, or what importlib.resources gives for a package in a zip file."""
+
+    def joinpath(self, *parts: str) -> Files:
+        """A file or folder inside."""
+
+    def read_bytes(self) -> bytes:
+        """Content of a file."""
+
+
+def find_files(package: str) -> Files | None:
+    """The folder of an import package, which is not imported where it lies in the file system; None without one."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if spec is None or spec.submodule_search_locations is None:
+        return None
+    for location in spec.submodule_search_locations:
+        folder = Path(location)
+        if (folder / DIRECTORY / MANIFEST_FILE).is_file():
+            return folder
+    if any(Path(location).is_dir() for location in spec.submodule_search_locations):
+        return None
+    files: Files = importlib.resources.files(package)
+    try:
+        files.joinpath(DIRECTORY).joinpath(MANIFEST_FILE).read_bytes()
+    except OSError:
+        return None
+    return files
+
+
+class InstalledPackage:
+    """A package with a manifest."""
+
+    def __init__(self, name: str, files: Files) -> None:
+        self.name = name
+        self.files = files.joinpath(DIRECTORY)
+        self.manifest = Manifest.from_bytes(self._read(MANIFEST_FILE), f"{name}: {DIRECTORY}/{MANIFEST_FILE}")
+
+    def _read(self, path: str) -> bytes:
+        try:
+            return self.files.joinpath(*path.split("/")).read_bytes()
+        except (OSError, KeyError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            kind = ManifestError if path == MANIFEST_FILE else IntegrityError
+            raise kind(f"{self.name}: {DIRECTORY}/{path} cannot be read ({reason}); reinstall the package") from None
+
+    def read_image(self, image: Image) -> bytes:
+        """The bytes of an image. Raises IntegrityError unless they are those that were built."""
+        data = self._read(image.file)
+        _check(data, image.size, image.sha256, f"{self.name}: {DIRECTORY}/{image.file}")
+        if not image.architecture.virtual and cubin_number(data) != image.architecture.number:
+            raise IntegrityError(f"{self.name}: {DIRECTORY}/{image.file} is not for {image.architecture}; reinstall it")
+        return data
+
+    def read_source(self, path: str) -> bytes:
+        """The bytes of a shipped source. Raises IntegrityError unless they are those that were built."""
+        fallback = self.manifest.fallback
+        assert fallback is not None
+        expected = fallback.files[path]
+        where = posixpath.join(SOURCE_DIRECTORY, path)
+        data = self._read(where)
+        _check(data, expected.size, expected.sha256, f"{self.name}: {DIRECTORY}/{where}")
+        return data
+
+
+def _check(data: bytes, size: int, digest: str, where: str) -> None:
+    if len(data) != size:
+        raise IntegrityError(f"{where} has {len(data)} bytes instead of {size}; reinstall the package")
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise IntegrityError(f"{where} is not the file that was built (its digest differs); reinstall the package")
+
+
+class ShippedTree:
+    """The sources that a package ships, as a tree to compile from (see sources.Tree)."""
+
+    def __init__(self, package: InstalledPackage) -> None:
+        self._package = package
+        fallback = package.manifest.fallback
+        self._listed = dict(fallback.files) if fallback else {}
+
+    def open(self, label: str) -> SourceFile | None:
+        """See sources.Tree. Only what the manifest lists exists. Raises IntegrityError."""
+        return SourceFile(label, self._package.read_source(label)) if label in self._listed else None
+
+    def files_below(self, label: str) -> Iterator[str]:
+        """See sources.Tree."""
+        prefix = "" if label in ("", ".") else f"{label}/"
+        return (path for path in sorted(self._listed) if path.startswith(prefix))
+
+
+def shipped_unit(package: InstalledPackage, module: Module) -> Unit:
+    """The translation unit that the run-time fallback compiles for a module. Raises IntegrityError."""
+    return make_unit(
+        ShippedTree(package),
+        package=package.name,
+        module=module.name,
+        source=module.source,
+        include_dirs=module.include_dirs,
+        options=module.options,
+        defines=module.defines,
+        name_expressions=module.name_expressions,
+        toolkit_headers=module.toolkit_headers,
+    )

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile jobs as values: everything that decides an image's bytes, and nothing else.
+
+A job can run in this process, in a worker or on another machine, and its keys are digests of its content: labels
+and bytes, never an absolute path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ._version import __version__
+from .arch import Architecture
+from .manifest import Resources, canonical_json
+from .sources import Closure, Tree, close_over
+
+__all__ = ["CompileJob", "CompiledImage", "Reads", "Unit", "make_unit"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unit:
+    """One translation unit with its options: what the jobs of all architectures have in common."""
+
+    package: str
+    module: str
+    closure: Closure
+    include_dirs: tuple[str, ...]
+    options: Mapping[str, Any]
+    defines: Mapping[str, str | bool]
+    name_expressions: tuple[str, ...]
+    toolkit_headers: str
+
+    @property
+    def source(self) -> str:
+        """Label of the source."""
+        return self.closure.source
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the image may embed paths, so that the compiler has to be shown logical ones."""
+        return bool(self.options.get("lineinfo") or self.options.get("debug") or self.closure.names_file)
+
+    @cached_property
+    def content(self) -> bytes:
+        """Digest of what the jobs of this unit share: names of the files at hand, options, macros."""
+        value = {
+            "source": self.source,
+            "files": sorted(self.closure.files),
+            "external": self.closure.external,
+            "include_dirs": list(self.include_dirs),
+            "options": dict(self.options),
+            "defines": dict(self.defines),
+            "name_expressions": list(self.name_expressions),
+            "toolkit_headers": self.toolkit_headers if self.closure.external else "none",
+        }
+        return hashlib.sha256(canonical_json(value)).digest()
+
+
+def make_unit(
+    tree: Tree,
+    *,
+    package: str,
+    module: str,
+    source: str,
+    include_dirs: Sequence[str],
+    options: Mapping[str, Any],
+    defines: Mapping[str, str | bool],
+    name_expressions: Sequence[str],
+    toolkit_headers: str,
+) -> Unit:
+    """Read a module's source and close it over its headers. Raises ConfigurationError for unreadable files."""
+    pre_include = options.get("pre-include", [])
+    closure = close_over(
+        tree,
+        source,
+        include_dirs,
+        defines=defines,
+        pre_includes=[pre_include] if isinstance(pre_include, str) else pre_include,
+    )
+    return Unit(
+        package=package,
+        module=module,
+        closure=closure,
+        include_dirs=tuple(include_dirs),
+        options=options,
+        defines=defines,
+        name_expressions=tuple(name_expressions),
+        toolkit_headers=toolkit_headers,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompileJob:
+    """One module for one architecture, by one NVRTC release."""
+
+    unit: Unit
+    architecture: Architecture
+    release: str
+
+    def __str__(self) -> str:
+        return f"{self.unit.module} for {self.architecture}"
+
+    @cached_property
+    def key(self) -> str:
+        """First key, in hex: what is known before it is known which headers are read."""
+        return _digest(
+            "job",
+            __version__.encode(),
+            self.release.encode(),
+            str(self.architecture).encode(),
+            self.unit.content,
+            self.unit.closure.files[self.unit.source].sha256.encode(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reads:
+    """What one compile read, by content: a later compile that would read the same gives the same image."""
+
+    files: Mapping[str, str]
+    """Label of each project file that was read -> its SHA-256 in hex."""
+    installed: Mapping[str, str] = field(default_factory=dict)
+    """Toolkit headers that came from installed wheels, as `#include` names them -> SHA-256 in hex."""
+    missing: tuple[str, ...] = ()
+    """Headers that a read project file asks for and that neither project nor toolkit has."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a cache record has it."""
+        return {"files": dict(self.files), "installed": dict(self.installed), "missing": list(self.missing)}
+
+    def result_key(self, job_key: str) -> str:
+        """Second key, in hex: the job together with everything it read."""
+        return _digest("result", job_key.encode(), canonical_json(self.to_dict()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledImage:
+    """What a compile gives: the image and everything that is told about it."""
+
+    architecture: Architecture
+    release: str
+    data: bytes = field(repr=False)
+    kernels: Mapping[str, str]
+    """Name as asked for -> lowered name."""
+    entries: Mapping[str, Resources | None]
+    reads: Reads
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the image, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def _digest(label: str, *parts: bytes) -> str:
+    """SHA-256 over parts with their lengths, so that no two lists of parts look alike."""
+    state = hashlib.sha256(f"hatch-cuda-kernels {label}\0".encode())
+    for part in parts:
+        state.update(len(part).to_bytes(8, "big") + part)
+    return state.hexdigest()

@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The build hook: hatchling's world on one side, a checked table and a list of packages on the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+from .build import build_packages, make_units
+from .config import HOOK, Config
+from .editable import EDITABLE_FILE, describe_editable, hook_table
+from .errors import ConfigurationError, CudaKernelsError, numbered
+from .manifest import DIRECTORY
+from .modules import ModuleSpec, ShippedPackage, find_modules
+from .sources import walk_files
+from .toolchain import required_distributions
+
+__all__ = ["CudaKernelsHook"]
+
+
+class CudaKernelsHook(BuildHookInterface[Any]):
+    """Compiles a project's CUDA sources into its wheel. See docs/reference/options.md for the hook table."""
+
+    PLUGIN_NAME = HOOK
+
+    _staging: str | None = None
+
+    # -- what hatchling calls ------------------------------------------------------------------------------------
+
+    def dependencies(self) -> list[str]:
+        """What an isolated build installs to compile: only for wheels."""
+        if self.target_name != "wheel":
+            return []
+        with self._one_message():
+            config = self._config()
+            return required_distributions(config.cuda, config.nvrtc, {"curand": self._mentions(b"curand")})
+        return []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile and hand the files to the wheel, or check what an sdist holds."""
+        with self._one_message():
+            _check_source_date_epoch()
+            if self.target_name == "sdist":
+                self._check_sdist()
+            elif self.target_name == "wheel":
+                self._staging = tempfile.mkdtemp(prefix="hatch-cuda-kernels-wheel-")
+                if version == "editable":
+                    self._add_editable(build_data)
+                else:
+                    self._add_images(build_data)
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the files that the wheel has by now."""
+        self._remove_staging()
+
+    # -- the parts -----------------------------------------------------------------------------------------------
+
+    def _add_images(self, build_data: dict[str, Any]) -> None:
+        config = self._config()
+        packages = self._packages()
+        built = build_packages(
+            config, Path(self.root), self._modules(config, packages), where=self._where, reporter=_Reporter(self.app)
+        )
+        folders = {package.name: package.folder for package in packages}
+        assert self._staging is not None
+        for package, files in built.files.items():
+            for path, data in files.items():
+                staged = Path(self._staging, package, path)
+                staged.parent.mkdir(parents=True, exist_ok=True)
+                staged.write_bytes(data)
+                staged.chmod(0o644)
+                build_data["force_include"][str(staged)] = self._target(package, folders[package], path)
+
+    def _target(self, package: str, folder: str, path: str) -> str:
+        """The path that ends up as `package/path` once hatchling has applied its `sources` rewriting."""
+        wanted = posixpath.join(package.replace(".", "/"), path)
+        for candidate in (wanted, posixpath.join(folder, path)):
+            if self.build_config.get_distribution_path(candidate.replace("/", os.sep)).replace(os.sep, "/") == wanted:
+                return candidate
+        raise ConfigurationError(f"the `sources` rewriting of the wheel target leaves no way to put a file at {wanted}")
+
+    def _add_editable(self, build_data: dict[str, Any]) -> None:
+        config = self._config()
+        packages = self._packages()
+        specs = self._modules(config, packages)
+        make_units(config, Path(self.root), specs)
+        assert self._staging is not None
+        staged = Path(self._staging, "editable.json")
+        staged.write_bytes(describe_editable(Path(self.root), self.config, config, packages, specs))
+        build_data["extra_metadata"][str(staged)] = EDITABLE_FILE
+
+    def _check_sdist(self) -> None:
+        """Every project header that a source can reach has to be in the sdist, where the tree has it."""
+        config = self._config()
+        packages = self._packages()
+        specs = self._modules(config, packages)
+        units = make_units(config, Path(self.root), specs)
+        builder = self.build_config.builder
+        shipped = {file.relative_path.replace(os.sep, "/") for file in builder.recurse_included_files()}
+        problems = {
+            f"{label} is reached from {unit.source} and is left out": None
+            for unit in units
+            for label in unit.closure.files
+            if label not in shipped and not label.startswith("../")
+        }
+        problems |= {
+            f"{label} is reached from {unit.source} and lies outside the project": None
+            for unit in units
+            for label in unit.closure.files
+            if label.startswith("../")
+        }
+        if problems:
+            raise ConfigurationError(
+                numbered("the sdist could not build the same wheel; add to [tool.hatch.build.targets.sdist]:", problems)
+            )
+
+    # -- hatchling's view of the project -------------------------------------------------------------------------
+
+    @property
+    def _where(self) -> str:
+        """Key path of the hook table, as the author wrote it."""
+        wheel = self.metadata.hatch.build_targets.get("wheel", {})
+        inner = "build.targets.wheel.hooks" if HOOK in wheel.get("hooks", {}) else "build.hooks"
+        alone = Path(self.root, "hatch.toml").is_file() and HOOK not in json.dumps(
+            self.metadata.config.get("tool", {}).get("hatch", {}).get("build", {}), default=str
+        )
+        return f"{inner}.{HOOK}" if alone else f"tool.hatch.{inner}.{HOOK}"
+
+    def _config(self) -> Config:
+        return Config.from_table(hook_table(self.config), where=self._where, environ=os.environ)
+
+    def _modules(self, config: Config, packages: list[ShippedPackage]) -> list[ModuleSpec]:
+        def ships_folder(folder: str) -> bool:
+            return not self.build_config.path_is_excluded(posixpath.join(folder, "module.py").replace("/", os.sep))
+
+        return find_modules(config, Path(self.root), packages, where=self._where, ships_folder=ships_folder)
+
+    def _packages(self) -> list[ShippedPackage]:
+        """The topmost packages that the wheel ships. A folder below the wheel's root is one too, where it has no
+        `__init__.py` anywhere above: a namespace package is left to what lies in it."""
+        found: dict[str, str] = {}
+        clashes: dict[str, None] = {}
+        for relative, distributed in self._wheel_files():
+            parts = distributed.split("/")
+            if DIRECTORY in parts[:-1]:
+                clashes[posixpath.join(*parts[: parts.index(DIRECTORY) + 1])] = None
+            if parts[-1] == "__init__.py" and len(parts) > 1:
+                found[posixpath.dirname(distributed)] = posixpath.dirname(relative)
+        if clashes:
+            raise ConfigurationError(
+                f"{', '.join(clashes)}: the wheel already has files where this hook puts its own; remove them"
+            )
+        topmost = {
+            path: folder for path, folder in found.items() if not any(path.startswith(f"{other}/") for other in found)
+        }
+        if not topmost:
+            for relative, distributed in self._wheel_files():
+                first, _, rest = distributed.partition("/")
+                if rest and first.isidentifier() and relative.endswith(f"/{rest}"):
+                    topmost[first] = relative[: -len(rest) - 1]
+        return [ShippedPackage(name=path.replace("/", "."), folder=folder) for path, folder in sorted(topmost.items())]
+
+    def _wheel_files(self) -> Iterator[tuple[str, str]]:
+        """(path from the root, path in the wheel) of the project files that the wheel ships."""
+        builder = self.build_config.builder
+        if self.target_name != "wheel":
+            from hatchling.builders.wheel import WheelBuilder
+
+            builder = WheelBuilder(self.root, metadata=self.metadata, app=self.app)
+        for file in builder.recurse_selected_project_files():
+            if file.relative_path:
+                yield file.relative_path.replace(os.sep, "/"), file.distribution_path.replace(os.sep, "/")
+
+    def _mentions(self, word: bytes) -> bool:
+        """Whether some CUDA source or header of the project has that word."""
+        suffixes = (".cu", ".cuh", ".h", ".hpp", ".inl", ".inc")
+        for path in walk_files(Path(self.root)):
+            if path.endswith(suffixes):
+                with suppress(OSError):
+                    if Path(self.root, path).is_file() and word in Path(self.root, path).read_bytes():
+                        return True
+        return False
+
+    # -- endings -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _one_message(self) -> Iterator[None]:
+        """Typed errors end the build with their message alone; nothing of ours stays behind."""
+        with _terminable():
+            try:
+                yield
+            except CudaKernelsError as error:
+                self._remove_staging()
+                self.app.abort(f"{HOOK}: {error}")
+            except BaseException:
+                self._remove_staging()
+                raise
+
+    def _remove_staging(self) -> None:
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging = None
+
+
+class _Reporter:
+    """hatchling's display, which goes to standard error and knows its verbosity."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def info(self, message: str) -> None:
+        """Shown at the default verbosity."""
+        self._app.display_info(f"{HOOK}: {message}")
+
+    def warning(self, message: str) -> None:
+        """Shown with one `-q` too."""
+        self._app.display_warning(f"{HOOK}: warning: {message}")
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that workers and temporary files go first."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.getsignal(signal.SIGTERM)
+        if before is not signal.SIG_DFL:
+            raise ValueError
+        signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not the main thread, or somebody handles it already
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_source_date_epoch(environ: Mapping[str, str] = os.environ) -> None:
+    """hatchling fails without a word of explanation on a value that a zip file cannot hold."""
+    text = environ.get("SOURCE_DATE_EPOCH")
+    if text and not (text.isascii() and text.isdigit() and int(text) < 2**32):
+        raise ConfigurationError(f"SOURCE_DATE_EPOCH: {text!r} is no time in seconds since 1970 that a wheel can hold")

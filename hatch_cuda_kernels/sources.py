@@ -1,0 +1,360 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Source files: read once, scanned for what they could include, closed over their project headers.
+
+A file is known by its label: its path from the project's root with forward slashes. The closure of a source is every
+project file that any of its directives could reach, whatever the macros say; the compiler is shown these files and
+no other file of the project (see nvrtc.py), so what is outside cannot have an influence that nobody recorded.
+Toolkit headers are not project files: a directive that finds nothing in the project is left to the toolkit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from .errors import ConfigurationError
+
+__all__ = [
+    "Closure",
+    "Include",
+    "ProjectTree",
+    "Scan",
+    "SourceFile",
+    "Tree",
+    "close_over",
+    "join_label",
+    "scan_text",
+    "text_problem",
+    "walk_files",
+]
+
+_MAX_COMPUTED = 4096
+_SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
+
+
+class Include(NamedTuple):
+    """One thing that a directive or `__has_include` asks for."""
+
+    spelling: str
+    quoted: bool
+    every: bool = False
+    """Whether all matches along the search path count (`#include_next`), not the first alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """What a text could make the preprocessor read, or vary with."""
+
+    includes: tuple[Include, ...]
+    computed: tuple[str, ...]
+    """Operands that are not literals, such as the MACRO of `#include MACRO`."""
+    names_file: bool
+    """Whether the text can embed its own path (`__FILE__`, `assert`)."""
+    names_time: bool
+    """Whether the text asks for the date or time of compilation."""
+
+
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_LEXEME = re.compile(
+    rb"(?P<header>^[ \t]*(?:\#|%:)[ \t]*(?:include|include_next|import)[ \t]*<[^>\n]*>)"
+    rb"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    rb'|(?P<literal>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"'
+    rb"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?<![\w])\.?\d(?:'?[\w.])*)",
+    re.DOTALL | re.MULTILINE,
+)
+_DIRECTIVE = re.compile(
+    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*(?P<name>include_next|include|import|embed)\b[ \t\f\v]*(?P<operand>[^\r\n]*)",
+    re.MULTILINE,
+)
+_HAS_INCLUDE = re.compile(
+    rb"\b__has_(?P<name>include_next|include|embed)\b[ \t\f\v]*\([ \t\f\v]*"
+    rb"(?P<operand><[^>\r\n]*>|\"[^\"\r\n]*\"|[^)\r\n]*)"
+)
+_OBJECT_MACRO = re.compile(
+    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)(?:[ \t\f\v]+(?P<body>[^\r\n]*))?[\r]?$",
+    re.MULTILINE,
+)
+_FILE_NAMES = re.compile(rb"\b__FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_location\b")
+_TIME_NAMES = re.compile(rb"\b__(?:DATE|TIME|TIMESTAMP)__\b")
+
+
+def _without_comments(data: bytes) -> bytes:
+    text = _SPLICE.sub(b"", data)
+    return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)
+
+
+def scan_text(data: bytes) -> Scan:
+    """Find every include that some set of macros could make active. Comments and string literals are not code."""
+    text = _without_comments(data)
+    includes: dict[Include, None] = {}
+    computed: dict[str, None] = {}
+    for match in [*_DIRECTIVE.finditer(text), *_HAS_INCLUDE.finditer(text)]:
+        operand = match["operand"].strip()
+        literal = re.match(rb'<([^>]+)>|"([^"]+)"', operand)
+        if literal:
+            name = os.fsdecode(literal[1] or literal[2])
+            includes[Include(name, literal[1] is None, match["name"] == b"include_next")] = None
+        elif operand:
+            computed[os.fsdecode(operand)] = None
+    return Scan(
+        includes=tuple(includes),
+        computed=tuple(computed),
+        names_file=bool(_FILE_NAMES.search(text)),
+        names_time=bool(_TIME_NAMES.search(text)),
+    )
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """The bytes of one file, under its label. A UTF-8 byte order mark is dropped: NVRTC refuses it."""
+
+    label: str
+    data: bytes = field(repr=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the bytes, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def scan(self) -> Scan:
+        """What it could include."""
+        return scan_text(self.data)
+
+
+def text_problem(data: bytes) -> str | None:
+    """Why NVRTC would misread these bytes in silence, or None."""
+    if (offset := data.find(b"\0")) >= 0:
+        hint = "; is it UTF-16? Save it as UTF-8" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        return f"a NUL byte at offset {offset}: the compiler would drop all that follows{hint}"
+    if match := re.search(rb"\r(?!\n)", data):
+        return (
+            f"a carriage return without a line feed at offset {match.start()}: the compiler would read one long line; "
+            "save it with LF or CRLF line ends"
+        )
+    return None
+
+
+class Tree(Protocol):
+    """Where source files come from: a project's folder, or a package that ships its sources."""
+
+    def open(self, label: str) -> SourceFile | None:
+        """The file of that label, or None where there is no file (a folder is none)."""
+
+    def files_below(self, label: str) -> Iterator[str]:
+        """Labels of all files in that folder and below it."""
+
+
+class ProjectTree:
+    """The files of a project's folder, each read at most once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._files: dict[str, SourceFile | None] = {}
+
+    def path(self, label: str) -> Path:
+        """Where the file of that label lies."""
+        return self.root / label
+
+    def open(self, label: str) -> SourceFile | None:
+        """See Tree. Raises ConfigurationError for a file that exists and cannot be read as one."""
+        if label not in self._files:
+            data = _read_regular(self.path(label), label)
+            self._files[label] = None if data is None else SourceFile(label, data.removeprefix(b"\xef\xbb\xbf"))
+        return self._files[label]
+
+    def files_below(self, label: str) -> Iterator[str]:
+        """See Tree."""
+        for path in walk_files(self.path(label)):
+            yield posixpath.normpath(posixpath.join(label, path))
+
+
+def _read_regular(path: Path, label: str) -> bytes | None:
+    """Bytes of a regular file; None where there is none. Never blocks on a FIFO or a device."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        if isinstance(error, IsADirectoryError) or os.path.isdir(path):
+            return None
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ConfigurationError(f"{label}: cannot be read ({reason})") from None
+    with os.fdopen(handle, "rb") as stream:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            return None
+        if not stat.S_ISREG(mode):
+            raise ConfigurationError(f"{label}: is not a regular file; headers and sources have to be")
+        try:
+            return stream.read()
+        except OSError as error:
+            raise ConfigurationError(f"{label}: cannot be read ({error.strerror})") from None
+
+
+def walk_files(top: Path) -> Iterator[str]:
+    """Paths of all files below `top`, relative, with forward slashes, sorted; hidden folders and symbolic links to
+    folders are not entered."""
+    for folder, directories, names in os.walk(top):
+        directories[:] = sorted(d for d in directories if not d.startswith(".") and d not in _SKIPPED_DIRECTORIES)
+        relative = os.path.relpath(folder, top).replace(os.sep, "/")
+        for name in sorted(names):
+            yield name if relative == "." else f"{relative}/{name}"
+
+
+def join_label(folder: str, spelling: str) -> str | None:
+    """Label of `spelling` seen from `folder`, or None for an absolute path: those are not project files."""
+    spelling = spelling.replace("\\", "/") if os.name == "nt" else spelling
+    if spelling.startswith("/") or re.match(r"[A-Za-z]:", spelling) or "\0" in spelling:
+        return None
+    return posixpath.normpath(posixpath.join(folder, spelling))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closure:
+    """A source with every project file that it could include."""
+
+    source: str
+    files: Mapping[str, SourceFile]
+    external: bool
+    """Whether some directive finds no project file, so that toolkit headers have to be at hand."""
+    unresolved: tuple[tuple[str, str], ...]
+    """(file, header in quotes) for quoted includes that find no project file."""
+
+    @property
+    def names_file(self) -> bool:
+        """Whether some file can embed its own path."""
+        return any(file.scan.names_file for file in self.files.values())
+
+    @property
+    def names_time(self) -> list[str]:
+        """Labels of the files that ask for the time of compilation."""
+        return sorted(label for label, file in self.files.items() if file.scan.names_time)
+
+
+def close_over(
+    tree: Tree,
+    source: str,
+    include_dirs: Sequence[str],
+    *,
+    defines: Mapping[str, str | bool] | None = None,
+    pre_includes: Iterable[str] = (),
+) -> Closure:
+    """Close `source` over its headers: for quotes the including file's folder first, then `include_dirs` in order.
+
+    An include whose operand is a macro is resolved where that macro only ever stands for literals; otherwise every
+    file below the search path is taken. Raises ConfigurationError for unreadable files and for too many of them.
+    """
+    first = tree.open(source)
+    if first is None:
+        raise ConfigurationError(f"{source}: no such file")
+    walk = _Walk(tree, include_dirs, files={source: first})
+    walk.follow((source, Include(name, True)) for name in pre_includes)
+    while walk.pending:
+        file = walk.pending.pop()
+        walk.follow((file.label, include) for include in file.scan.includes)
+        if not walk.pending:
+            walk.follow_computed(defines or {})
+    return Closure(
+        source=source,
+        files=dict(sorted(walk.files.items())),
+        external=walk.external,
+        unresolved=tuple(walk.unresolved),
+    )
+
+
+class _Walk:
+    """The state of one closure: files found, and those of them that were not followed yet."""
+
+    def __init__(self, tree: Tree, include_dirs: Sequence[str], files: dict[str, SourceFile]) -> None:
+        self.tree, self.include_dirs, self.files = tree, include_dirs, files
+        self.pending = list(files.values())
+        self.external = False
+        self.unresolved: dict[tuple[str, str], None] = {}
+
+    def add(self, label: str) -> bool:
+        """Take the file of that label, if there is one."""
+        if label in self.files:
+            return True
+        file = self.tree.open(label)
+        if file is None:
+            return False
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise ConfigurationError(f"{label!r}: the file's name is not UTF-8; rename it") from None
+        self.files[label] = file
+        self.pending.append(file)
+        return True
+
+    def follow(self, includes: Iterable[tuple[str, Include]]) -> None:
+        """Find what each include, seen from the file of that label, stands for in the project."""
+        for label, include in includes:
+            folders = [posixpath.dirname(label), *self.include_dirs] if include.quoted else self.include_dirs
+            found = False
+            for folder in folders:
+                candidate = join_label(folder, include.spelling)
+                if candidate is not None and self.add(candidate):
+                    found = True
+                    if not include.every:
+                        break
+            if not found or include.every:
+                self.external = True
+            if not found and include.quoted:
+                self.unresolved[(label, include.spelling)] = None
+
+    def follow_computed(self, defines: Mapping[str, str | bool]) -> None:
+        """Follow includes whose operand is a macro, now that all other files are known."""
+        computed = [(file.label, operand) for file in self.files.values() for operand in file.scan.computed]
+        if not computed:
+            return
+        macros = _macro_bodies(self.files.values(), defines)
+        for label, operand in computed:
+            literals = _literals(operand, macros)
+            if literals is not None:
+                self.follow((label, literal) for literal in literals)
+                continue
+            self.external = True
+            for folder in sorted({posixpath.dirname(name) for name in self.files} | set(self.include_dirs)):
+                for candidate in self.tree.files_below(folder or "."):
+                    self.add(candidate)
+                    if len(self.files) > _MAX_COMPUTED:
+                        raise ConfigurationError(
+                            f"{label}: cannot tell what `#include {operand}` may read, and there are more than "
+                            f"{_MAX_COMPUTED} files on its search path; define the macro as one quoted name, or "
+                            "narrow include-dirs"
+                        )
+
+
+def _macro_bodies(files: Iterable[SourceFile], defines: Mapping[str, str | bool]) -> dict[str, set[str]]:
+    """Every body that an object-like macro is given anywhere."""
+    macros: dict[str, set[str]] = {name: {"1" if value is True else str(value)} for name, value in defines.items()}
+    for file in files:
+        for match in _OBJECT_MACRO.finditer(_without_comments(file.data)):
+            macros.setdefault(os.fsdecode(match["name"]), set()).add(os.fsdecode((match["body"] or b"").strip()))
+    return macros
+
+
+def _literals(operand: str, macros: Mapping[str, set[str]], depth: int = 0) -> list[Include] | None:
+    """All header names that `operand` can stand for, or None where that cannot be told."""
+    literal = re.fullmatch(r'<([^>]+)>|"([^"]+)"', operand)
+    if literal:
+        return [Include(literal[1] or literal[2], literal[1] is None)]
+    if not re.fullmatch(r"[A-Za-z_]\w*", operand) or operand not in macros or depth > 8:
+        return None
+    found: list[Include] = []
+    for body in sorted(macros[operand]):
+        names = _literals(body, macros, depth + 1)
+        if names is None:
+            return None
+        found.extend(names)
+    return found

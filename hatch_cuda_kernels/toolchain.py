@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Which NVRTC would compile here: its full release, known without loading it where that is safe."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .errors import ToolchainError
+
+__all__ = [
+    "INSTALL_HINT",
+    "Memory",
+    "Toolchain",
+    "check_pins",
+    "detect",
+    "import_nvrtc",
+    "installed_release",
+    "probe",
+    "required_distributions",
+    "wheel_of",
+]
+
+INSTALL_HINT = (
+    "install the CUDA Python packages and NVRTC of one CUDA major, for example `pip install 'hatch-cuda-kernels[cu13]'`"
+)
+
+_DISTRIBUTIONS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+"""Wheels that hold NVRTC, in the order in which cuda.pathfinder looks at their folders."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """One NVRTC."""
+
+    release: str
+    """Full release, such as 13.5.37: patch releases give different code under one version pair."""
+    supported: tuple[int, ...]
+    """Base architectures that it compiles for: 75, 80, ..."""
+    library: str
+    """Path of the library, for messages; empty where it is not known."""
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """CUDA version, (major, minor)."""
+        major, minor = self.release.split(".")[:2]
+        return int(major), int(minor)
+
+
+class Memory(Protocol):
+    """Where small facts about a release are remembered between processes; see cache.py."""
+
+    def recall(self, key: str) -> bytes | None:
+        """The remembered bytes, or None."""
+
+    def remember(self, key: str, value: bytes) -> None:
+        """Remember; never raises."""
+
+
+def import_nvrtc() -> Any:
+    """The module `cuda.bindings.nvrtc`, with its library loaded. Raises ToolchainError where either is missing."""
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError as error:
+        raise ToolchainError(f"cuda-bindings cannot be imported ({error}); {INSTALL_HINT}") from None
+    try:
+        error, *_ = nvrtc.nvrtcVersion()
+    except Exception as error:  # pathfinder and the bindings raise several kinds, RuntimeError among them
+        raise ToolchainError(f"NVRTC cannot be loaded ({_first_line(error)}); {INSTALL_HINT}") from None
+    if error:
+        raise ToolchainError(f"NVRTC does not answer ({error}); {INSTALL_HINT}")
+    return nvrtc
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@functools.lru_cache(maxsize=1)
+def probe() -> Toolchain:
+    """Ask the NVRTC that this process loads. Its patch release stands in the head of the PTX that it writes."""
+    from .cubin import read_ptx
+
+    nvrtc = import_nvrtc()
+    error, supported = nvrtc.nvrtcGetSupportedArchs()
+    release = None
+    if not error:
+        text = b'extern "C" __global__ void probe() {}'
+        _, program = nvrtc.nvrtcCreateProgram(text, b"probe.cu", 0, [], [])
+        options = [f"-arch=compute_{supported[-1]}".encode()]
+        (error,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if not error:
+            _, size = nvrtc.nvrtcGetPTXSize(program)
+            data = b" " * size
+            nvrtc.nvrtcGetPTX(program, data)
+            release = read_ptx(data).release
+        nvrtc.nvrtcDestroyProgram(program)
+    library = _loaded_library()
+    if release is None:
+        raise ToolchainError(
+            f"NVRTC {library or ''} cannot compile an empty kernel ({error}); is its libnvrtc-builtins missing? "
+            f"{INSTALL_HINT}"
+        )
+    return Toolchain(release=release, supported=tuple(supported), library=library)
+
+
+def _loaded_library() -> str:
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+
+    try:
+        return str(load_nvidia_dynamic_lib("nvrtc").abs_path or "")
+    except Exception:  # only for messages
+        return ""
+
+
+def installed_release() -> tuple[str, str] | None:
+    """(release, library) of the NVRTC wheel that would be loaded, from its metadata; None where no wheel has it.
+
+    The library's size has to be the one that the wheel recorded: a file put over it is not trusted to be that release.
+    """
+    for name in _DISTRIBUTIONS:
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        for file in distribution.files or ():
+            if file.name.startswith(("libnvrtc.so", "nvrtc64_")) and ".alt" not in file.name:
+                path = Path(str(distribution.locate_file(file)))
+                if path.is_file() and file.size == path.stat().st_size:
+                    return distribution.version, str(path)
+    return None
+
+
+def detect(memory: Memory, ask: Callable[[], Toolchain]) -> Toolchain:
+    """The NVRTC of this environment, without loading it where its wheel and `memory` know enough.
+
+    `ask` gives what NVRTC itself says; in a build it runs in a worker process.
+    """
+    installed = installed_release()
+    if installed is None:
+        return ask()
+    release, library = installed
+    key = f"toolchain {release}"
+    remembered = _parse(memory.recall(key))
+    if remembered is not None:
+        return Toolchain(release=release, supported=remembered, library=library)
+    asked = ask()
+    if asked.release != release:
+        raise ToolchainError(
+            f"two NVRTC: the installed wheel is {release} ({library}), but {asked.release} was loaded "
+            f"({asked.library or 'path unknown'}); remove the one that is not wanted from this environment"
+        )
+    memory.remember(key, json.dumps(asked.supported).encode())
+    return asked
+
+
+def _parse(data: bytes | None) -> tuple[int, ...] | None:
+    try:
+        value = json.loads(data) if data else None
+    except ValueError:
+        return None
+    if isinstance(value, list) and value and all(type(number) is int for number in value):
+        return tuple(value)
+    return None
+
+
+def check_pins(toolchain: Toolchain, *, cuda: str | None, nvrtc: str | None, where: str) -> None:
+    """Raise ToolchainError where this NVRTC is not the one that the hook table asks for."""
+    found = f"this environment has NVRTC {toolchain.release}" + (f" ({toolchain.library})" if toolchain.library else "")
+    if nvrtc is not None and toolchain.release != nvrtc:
+        raise ToolchainError(
+            f'{where}.nvrtc asks for {nvrtc}, but {found}; build in isolation, or `pip install "{wheel_of(nvrtc)}"`'
+        )
+    if cuda is not None and str(toolchain.version[0]) != cuda:
+        raise ToolchainError(
+            f"{where}.cuda asks for CUDA {cuda}, but {found}; build in isolation, or install the extra cu{cuda}"
+        )
+
+
+def wheel_of(release: str) -> str:
+    """Requirement for the wheel of one exact NVRTC release."""
+    name = "nvidia-cuda-nvrtc" if int(release.split(".")[0]) >= 13 else "nvidia-cuda-nvrtc-cu12"
+    return f"{name}=={release}"
+
+
+def required_distributions(cuda: str, nvrtc: str | None, mentions: Mapping[str, bool]) -> list[str]:
+    """What an isolated build has to install to compile: the compiler, its bindings, and headers that it lacks.
+
+    NVRTC 13.3 and newer carries most headers; what it lacks (`cuda_runtime.h` and curand) comes from wheels.
+    `mentions` says which header families the project's sources name.
+    """
+    requirements = ["cuda-core>=1.2,<2"]
+    minor = ".".join(nvrtc.split(".")[:2]) if nvrtc else None
+    extras = ["cudart"]
+    if cuda == "12":
+        requirements += ["cuda-bindings>=12.9,<13", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc-cu12>=12.9,<13"]
+        extras += ["cccl", "nvcc"]
+    else:
+        requirements += ["cuda-bindings>=13,<14", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc>=13.3,<14"]
+        if nvrtc and tuple(map(int, nvrtc.split(".")[:2])) < (13, 3):
+            extras += ["cccl", "crt"]
+    if mentions.get("curand"):
+        extras.append("curand")
+    version = f"=={minor}.*" if minor else ">=12.9,<13" if cuda == "12" else ">=13.3,<14"
+    return [*requirements, f"cuda-toolkit[{','.join(sorted(extras))}]{version}"]

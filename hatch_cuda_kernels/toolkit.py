@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA's and CCCL's own headers: where they are, and what of the installed ones a compile may depend on.
+
+NVRTC 13.3 and newer carries a set of them, always of its own version. Those of installed NVIDIA wheels are found by
+cuda.pathfinder; a toolkit of the system is not used, so that a build does not depend on what else the machine has.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ToolchainError
+
+__all__ = [
+    "HeaderRoot",
+    "carries_headers",
+    "digest_header",
+    "find_header",
+    "installed_roots",
+    "wants_bundled",
+    "wants_installed",
+]
+
+_FIRST_WITH_HEADERS = (13, 3)
+_LIBRARIES = ("cudart", "cccl", "nvcc", "curand")
+_WHEELS = ("site-packages", "conda")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderRoot:
+    """A folder of toolkit headers, and the CUDA version that it says it is of, if it does."""
+
+    path: str
+    version: tuple[int, int] | None
+
+
+def carries_headers(version: tuple[int, int]) -> bool:
+    """Whether an NVRTC of that CUDA version carries headers."""
+    return version >= _FIRST_WITH_HEADERS
+
+
+def wants_bundled(mode: str, version: tuple[int, int]) -> bool:
+    """Whether a module with this `toolkit-headers` is shown the headers that NVRTC carries."""
+    if mode == "bundled" and not carries_headers(version):
+        raise ToolchainError(
+            f"toolkit-headers = 'bundled' needs NVRTC 13.3 or newer, and this is {version[0]}.{version[1]}; "
+            "use 'auto' or 'installed'"
+        )
+    return mode == "bundled" or (mode == "auto" and carries_headers(version))
+
+
+def wants_installed(mode: str) -> bool:
+    """Whether a module with this `toolkit-headers` is shown the headers of installed wheels."""
+    return mode in ("auto", "installed")
+
+
+@functools.lru_cache(maxsize=1)
+def installed_roots() -> tuple[HeaderRoot, ...]:
+    """Header folders of installed NVIDIA wheels (or of the conda environment), in the order they are searched."""
+    try:
+        from cuda.pathfinder import locate_nvidia_header_directory
+    except ImportError:
+        return ()
+    paths: dict[str, None] = {}
+    for name in _LIBRARIES:
+        found = locate_nvidia_header_directory(name)
+        if found is not None and found.found_via in _WHEELS and found.abs_path:
+            paths[found.abs_path] = None
+    return tuple(HeaderRoot(path=path, version=_version(Path(path))) for path in paths)
+
+
+def _version(root: Path) -> tuple[int, int] | None:
+    for name, macro in (("cuda_runtime_api.h", "CUDART_VERSION"), ("cuda.h", "CUDA_VERSION")):
+        try:
+            text = (root / name).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        if match := re.search(rf"^#define\s+{macro}\s+(\d+)", text, re.MULTILINE):
+            return int(match[1]) // 1000, int(match[1]) % 1000 // 10
+    return None
+
+
+def find_header(name: str, roots: Sequence[HeaderRoot]) -> Path | None:
+    """The file that `#include <name>` finds in `roots`, or None."""
+    for root in roots:
+        path = Path(root.path, name)
+        if path.is_file():
+            return path
+    return None
+
+
+@functools.lru_cache(maxsize=8192)
+def _digest(path: str, size: int, modified: int) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def digest_header(path: Path) -> str:
+    """SHA-256 of a header, in hex. Computed once per process as long as the file does not change."""
+    status = os.stat(path)
+    return _digest(str(path), status.st_size, status.st_mtime_ns)
