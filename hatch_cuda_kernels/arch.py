@@ -100,7 +100,7 @@ def parse_version(value: str | Sequence[int], what: str) -> tuple[int, int]:
         if match:
             return int(match[1]), int(match[2])
     elif isinstance(value, Sequence) and len(value) == 2 and all(type(part) is int and part >= 0 for part in value):
-        return value[0], value[1]
+        return int(value[0]), int(value[1])
     raise ValueError(f"{what} must look like '9.0' or (9, 0), not {value!r}")
 
 

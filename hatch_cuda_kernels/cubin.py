@@ -152,7 +152,8 @@ def read_cubin(data: bytes) -> CubinFacts:
     target = re.search(r"-arch\s+(sm_\d+[af]?)\b", note)
     release = re.search(r"\bV(\d+\.\d+\.\d+)\b", note)
     symbols = elf.symbols()
-    registers, stack = {}, {}
+    registers: dict[str, int] = {}
+    stack: dict[str, int] = {}
     for attribute, payload in _attributes(elf.content(".nv.info")):
         if len(payload) == 8 and attribute in (_EIATTR_REGCOUNT, _EIATTR_FRAME_SIZE):
             index, value = struct.unpack("<II", payload)

@@ -60,11 +60,11 @@ def driver_version() -> tuple[int, int]:
     try:
         from cuda.bindings import driver
 
-        error, number = driver.cuDriverGetVersion()
+        status, number = driver.cuDriverGetVersion()
     except Exception as error:  # see above
         raise DriverError(f"no NVIDIA driver: {_reason(error)}; {_NO_DRIVER}") from None
-    if error or not number:
-        raise DriverError(f"no NVIDIA driver ({error}); {_NO_DRIVER}")
+    if status or not number:
+        raise DriverError(f"no NVIDIA driver ({status}); {_NO_DRIVER}")
     return number // 1000, number % 1000 // 10
 
 
@@ -75,9 +75,9 @@ def device_capabilities() -> list[Capability]:
         from cuda.bindings import driver
 
         core.Device(0)  # initialises the driver, or fails cleanly
-        error, count = driver.cuDeviceGetCount()
-        if error:
-            raise RuntimeError(str(error))
+        status, count = driver.cuDeviceGetCount()
+        if status:
+            raise RuntimeError(str(status))
     except Exception as error:  # see above
         raise DriverError(f"no usable NVIDIA device: {_reason(error)}; {_NO_DRIVER}") from None
     return [device_facts(ordinal).capability for ordinal in range(count)]

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,9 +107,9 @@ def _table_digest(root: Path) -> str:
 
 
 def _load_toml(path: Path) -> dict[str, Any]:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:
+    else:
         import tomli as tomllib
     try:
         return tomllib.loads(path.read_text("utf-8"))

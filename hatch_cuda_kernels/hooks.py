@@ -11,7 +11,7 @@ from .plugin import CudaKernelsHook
 __all__ = ["hatch_register_build_hook"]
 
 
-@hookimpl
+@hookimpl  # type: ignore[untyped-decorator, unused-ignore]
 def hatch_register_build_hook() -> type[CudaKernelsHook]:
     """Tell hatchling of the build hook `cuda-kernels`."""
     return CudaKernelsHook

@@ -117,7 +117,7 @@ def match_patterns(
     selected = sorted(GitIgnoreSpec.from_lines(patterns).match_files(files))
     if suffix is None:
         return selected
-    named = tuple({posixpath.splitext(pattern)[1] for pattern in patterns} - {""}) + (suffix,)
+    named = (*{posixpath.splitext(pattern)[1] for pattern in patterns} - {""}, suffix)
     return [label for label in selected if label.endswith(named)]
 
 

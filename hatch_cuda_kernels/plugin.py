@@ -29,7 +29,7 @@ from .toolchain import required_distributions
 __all__ = ["CudaKernelsHook"]
 
 
-class CudaKernelsHook(BuildHookInterface[Any]):
+class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ignore]
     """Compiles a project's CUDA sources into its wheel. See docs/reference/options.md for the hook table."""
 
     PLUGIN_NAME = HOOK

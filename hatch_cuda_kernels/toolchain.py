@@ -70,11 +70,11 @@ def import_nvrtc() -> Any:
     except ImportError as error:
         raise ToolchainError(f"cuda-bindings cannot be imported ({error}); {INSTALL_HINT}") from None
     try:
-        error, *_ = nvrtc.nvrtcVersion()
+        status, *_ = nvrtc.nvrtcVersion()
     except Exception as error:  # pathfinder and the bindings raise several kinds, RuntimeError among them
         raise ToolchainError(f"NVRTC cannot be loaded ({_first_line(error)}); {INSTALL_HINT}") from None
-    if error:
-        raise ToolchainError(f"NVRTC does not answer ({error}); {INSTALL_HINT}")
+    if status:
+        raise ToolchainError(f"NVRTC does not answer ({status}); {INSTALL_HINT}")
     return nvrtc
 
 
