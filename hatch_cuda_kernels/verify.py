@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a package is what its manifest says: every digest, every image's own word, every path."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from .arch import Architecture
+from .cache import KernelCache
+from .cubin import ImageFormatError, read_cubin, read_ptx
+from .errors import CudaKernelsError, IntegrityError, ManifestError
+from .manifest import MANIFEST_FILE, SOURCE_DIRECTORY, Image, Module
+from .nvrtc import workspace
+from .package import InstalledPackage, shipped_unit
+from .plan import CompiledImage, CompileJob
+from .target import Place
+from .toolchain import Toolchain, detect
+from .worker import ask_toolchain, compile_all
+
+__all__ = ["NoFallback", "Problem", "verify_fallback", "verify_place"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fault, and the file that has it."""
+
+    path: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class NoFallback:
+    """An architecture of this NVRTC that a module's sources do not compile for, outside the module's own."""
+
+    package: str
+    module: str
+    arch: str
+    reason: str
+
+
+def verify_place(place: Place) -> tuple[InstalledPackage | None, list[Problem]]:
+    """Check a package's manifest, images and sources. The package is None where the manifest cannot be read."""
+    top = f"{place.name.replace('.', '/')}/_cuda_kernels" if place.name else "_cuda_kernels"
+    try:
+        package = place.open()
+    except ManifestError as error:
+        return None, [Problem(f"{top}/{MANIFEST_FILE}", str(error))]
+    problems = [Problem(f"{top}/{path}", text) for path, text in _check_files(package, place.members)]
+    return package, problems
+
+
+def _check_files(package: InstalledPackage, members: list[str] | None) -> Iterator[tuple[str, str]]:
+    listed = {MANIFEST_FILE}
+    for module in package.manifest.modules:
+        for image in module.images:
+            listed.add(image.file)
+            try:
+                data = package.read_image(image)
+            except IntegrityError as error:
+                yield image.file, str(error)
+                continue
+            for text in _check_image(module, image, data):
+                yield image.file, text
+    fallback = package.manifest.fallback
+    for path in fallback.files if fallback else ():
+        where = posixpath.join(SOURCE_DIRECTORY, path)
+        listed.add(where)
+        try:
+            package.read_source(path)
+        except IntegrityError as error:
+            yield where, str(error)
+    for module in package.manifest.modules if fallback else ():
+        if fallback is not None and module.source not in fallback.files:
+            yield MANIFEST_FILE, f"the source of module {module.name}, {module.source}, is not shipped"
+    for member in members or ():
+        if member not in listed:
+            yield member, "is not listed in the manifest"
+
+
+def _check_image(module: Module, image: Image, data: bytes) -> Iterator[str]:
+    try:
+        if image.architecture.virtual:
+            ptx = read_ptx(data)
+            matches, entries, same = ptx.matches(image.architecture), set(ptx.entries), True
+        else:
+            cubin = read_cubin(data)
+            matches, entries = cubin.matches(image.architecture), set(cubin.entries)
+            # spills are told by the compiler's log alone, not by the image
+            same = all(
+                found is not None and replace(found, spill_bytes=0) == cubin.entries.get(name)
+                for name, found in image.entries.items()
+            )
+    except ImageFormatError as error:
+        yield f"is no {image.architecture.format}: {error}"
+        return
+    if not matches:
+        yield f"is not for {image.architecture}"
+    if missing := set(image.entries) - entries:
+        yield f"lacks the entries {', '.join(sorted(missing))}"
+    elif extra := entries - set(image.entries):
+        yield f"has entries that the manifest does not list: {', '.join(sorted(extra))}"
+    elif not same:
+        yield "needs other resources than the manifest says"
+    for kernel in {**module.kernels, **image.kernels}:
+        symbol = image.kernels.get(kernel) or module.kernels[kernel]
+        if kernel in image.kernels and symbol not in image.entries:
+            yield f"the kernel {kernel} is {symbol} in the manifest, which is not in the image"
+
+
+def verify_fallback(
+    package: InstalledPackage, progress: Callable[[str], None]
+) -> tuple[list[Problem], list[NoFallback]]:
+    """Compile the shipped sources on their own for every architecture that this environment's NVRTC has.
+
+    A missing file, or a failure on an architecture of the module's own, is a fault; another architecture that fails
+    is listed. Raises ToolchainError where there is no NVRTC.
+    """
+    problems: list[Problem] = []
+    lacking: list[NoFallback] = []
+    if package.manifest.fallback is None:
+        return problems, lacking
+    cache = KernelCache.from_environment()
+    toolchain = detect(cache, ask_toolchain)
+    own: dict[CompileJob, bool] = {}
+    for module in package.manifest.modules:
+        try:
+            unit = shipped_unit(package, module)
+        except CudaKernelsError as error:
+            problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, module.source), str(error)))
+            continue
+        declared = {image.architecture for image in module.images}
+        for architecture in _targets(toolchain, declared):
+            job = CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+            own[job] = architecture in declared
+    missing = [job for job in own if cache.lookup(job) is None]
+    with workspace() as space:
+        for job, result in compile_all(missing, space, workers=os.cpu_count() or 1):
+            if isinstance(result, CompiledImage):
+                cache.store(job, result)
+                progress(f"{job}: {result.seconds:.2f} s")
+                continue
+            text = str(result)
+            if own[job] or "cannot open source file" in text:
+                problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, job.unit.source), text))
+            else:
+                lacking.append(NoFallback(package.name, job.unit.module, str(job.architecture), text))
+            progress(f"{job}: failed")
+    return problems, lacking
+
+
+def _targets(toolchain: Toolchain, declared: set[Architecture]) -> list[Architecture]:
+    """Every base architecture, and what the module declares as far as this NVRTC has it."""
+    bases = {Architecture(number) for number in toolchain.supported}
+    return sorted(bases | {found for found in declared if found.number in toolchain.supported})

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Fill the run-time cache ahead of time: in a container layer, before the first user comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .arch import Capability, format_capability
+from .loader import explain_installed, fallback_image
+from .package import shipped_unit
+from .selection import fallback_architecture
+from .target import open_packages
+
+__all__ = ["warm"]
+
+
+def warm(
+    target: str,
+    capabilities: Sequence[Capability],
+    driver: tuple[int, int] | None,
+    progress: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Compile what the fallback would compile for devices of these capabilities.
+
+    `driver` is the newest CUDA version of the driver to come. Without it no PTX is counted on, since an older driver
+    than the compiler refuses it. Returns one row for each module and capability; its `outcome` is compiled, cached or
+    image (a shipped image serves every kernel of the module). Raises what a load would raise.
+    """
+    rows: list[dict[str, Any]] = []
+    for package in open_packages(target):
+        for module in package.manifest.modules:
+            for capability in capabilities:
+                row: dict[str, Any] = {
+                    "package": package.name,
+                    "module": module.name,
+                    "compute_capability": format_capability(capability),
+                }
+                choices = [
+                    explain_installed(package, f"{module.name}:{kernel}", capability, driver).choice
+                    for kernel in module.kernels
+                ]
+                sure = ("cubin",) if driver is None else ("cubin", "ptx")
+                served = [choice.arch for choice in choices if choice is not None and choice.kind in sure]
+                if len(served) == len(choices) or package.manifest.fallback is None:
+                    rows.append({**row, "outcome": "image", "arch": served[0] if served else "-", "seconds": 0.0})
+                    continue
+                progress(f"{module.name} for compute capability {format_capability(capability)} ...")
+                image, cached = fallback_image(
+                    shipped_unit(package, module), fallback_architecture(module.images, capability)
+                )
+                rows.append(
+                    {
+                        **row,
+                        "outcome": "cached" if cached else "compiled",
+                        "arch": str(image.architecture),
+                        "seconds": 0.0 if cached else round(image.seconds, 6),
+                    }
+                )
+    return rows
