@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import json
@@ -69,6 +70,7 @@ def import_nvrtc() -> Any:
         from cuda.bindings import nvrtc
     except ImportError as error:
         raise ToolchainError(f"cuda-bindings cannot be imported ({error}); {INSTALL_HINT}") from None
+    _load_from_overlay()
     try:
         status, *_ = nvrtc.nvrtcVersion()
     except Exception as error:  # pathfinder and the bindings raise several kinds, RuntimeError among them
@@ -76,6 +78,22 @@ def import_nvrtc() -> Any:
     if status:
         raise ToolchainError(f"NVRTC does not answer ({status}); {INSTALL_HINT}")
     return nvrtc
+
+
+@functools.lru_cache(maxsize=1)
+def _load_from_overlay() -> None:
+    """Load an NVRTC wheel that lies outside the interpreter's own site-packages, such as pip's build environment.
+
+    cuda.pathfinder looks into the interpreter's site-packages only, but takes a library that is loaded already.
+    """
+    import ctypes
+    import site
+
+    installed = installed_release()
+    own = [*site.getsitepackages(), site.getusersitepackages()]
+    if installed and not any(Path(installed[1]).is_relative_to(folder) for folder in own):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(installed[1])
 
 
 def _first_line(error: BaseException) -> str:

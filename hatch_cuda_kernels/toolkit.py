@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,15 @@ __all__ = [
 
 _FIRST_WITH_HEADERS = (13, 3)
 _LIBRARIES = ("cudart", "cccl", "nvcc", "curand")
+_WHEEL_FOLDERS = (
+    ("nvidia/cu13/include", "cuda_runtime.h"),
+    ("nvidia/cu13/include/cccl", "cub/cub.cuh"),
+    ("nvidia/cuda_runtime/include", "cuda_runtime.h"),
+    ("nvidia/cuda_cccl/include", "cub/cub.cuh"),
+    ("nvidia/cuda_nvcc/include", "crt/host_defines.h"),
+    ("nvidia/curand/include", "curand_kernel.h"),
+)
+"""Folder of a wheel, and a header that tells it from one that only shares the name."""
 _WHEELS = ("site-packages", "conda")
 
 
@@ -63,13 +73,21 @@ def wants_installed(mode: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def installed_roots() -> tuple[HeaderRoot, ...]:
-    """Header folders of installed NVIDIA wheels (or of the conda environment), in the order they are searched."""
+    """Header folders of installed NVIDIA wheels (or of the conda environment), in the order they are searched.
+
+    cuda.pathfinder does not see wheels outside the interpreter's own site-packages, such as those of pip's build
+    environment: these are found along sys.path, first.
+    """
+    paths: dict[str, None] = {}
+    for entry in sys.path:
+        for folder, header in _WHEEL_FOLDERS:
+            if Path(entry, folder, header).is_file():
+                paths[str(Path(entry, folder))] = None
     try:
         from cuda.pathfinder import locate_nvidia_header_directory
     except ImportError:
-        return ()
-    paths: dict[str, None] = {}
-    for name in _LIBRARIES:
+        return tuple(HeaderRoot(path=path, version=_version(Path(path))) for path in paths)
+    for name in _LIBRARIES if not paths else ():
         found = locate_nvidia_header_directory(name)
         if found is not None and found.found_via in _WHEELS and found.abs_path:
             paths[found.abs_path] = None
