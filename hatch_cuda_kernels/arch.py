@@ -47,9 +47,9 @@ FAMILIES: dict[int, frozenset[Capability]] = {
 _FIRST_WITH_SUFFIX = {"": 0, "a": 90, "f": 100}
 _SUFFIX_RANK = {"a": 2, "f": 1, "": 0}
 
-_NAME = re.compile(r"(?P<kind>sm|compute)_(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)")
-_TORCH = re.compile(r"(?P<major>[1-9]\d?)\.(?P<minor>\d)(?P<suffix>[af]?)(?P<ptx>\+PTX)?")
-_CMAKE = re.compile(r"(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)(?:-(?P<kind>real|virtual))?")
+_NAME = re.compile(r"(?P<kind>sm|compute)_(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)", re.ASCII)
+_TORCH = re.compile(r"(?P<major>[1-9]\d?)\.(?P<minor>\d)(?P<suffix>[af]?)(?P<ptx>\+PTX)?", re.ASCII)
+_CMAKE = re.compile(r"(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)(?:-(?P<kind>real|virtual))?", re.ASCII)
 _KEYWORDS = ("all", "all-major", "native")
 
 
@@ -96,10 +96,10 @@ def format_capability(capability: Capability) -> str:
 def parse_version(value: str | Sequence[int], what: str) -> tuple[int, int]:
     """A compute capability or CUDA version given as `"9.0"` or `(9, 0)`. Raises ValueError."""
     if isinstance(value, str):
-        match = re.fullmatch(r"(\d{1,3})\.(\d{1,2})", value)
+        match = re.fullmatch(r"(\d{1,3})\.(\d{1,2})", value, re.ASCII)
         if match:
             return int(match[1]), int(match[2])
-    elif isinstance(value, Sequence) and len(value) == 2 and all(type(part) is int and part >= 0 for part in value):
+    elif isinstance(value, (tuple, list)) and len(value) == 2 and all(type(p) is int and p >= 0 for p in value):
         return int(value[0]), int(value[1])
     raise ValueError(f"{what} must look like '9.0' or (9, 0), not {value!r}")
 
@@ -159,6 +159,8 @@ def unsupported_reason(architecture: Architecture, supported: Sequence[int], rel
             f"{architecture} does not exist: the suffix {architecture.suffix!r} begins with {kind}_{first}"
             f"{architecture.suffix}; write {kind}_{architecture.number}"
         )
+    if architecture.suffix == "f" and parse_version(release.rpartition(".")[0], "release") < (12, 9):
+        return f"{architecture} needs CUDA 12.9 or newer, which brought the suffix 'f'; NVRTC here is {release}"
     return None
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver says: devices, their capabilities, the newest CUDA version it supports.
+"""What the driver says: devices, their capabilities, the newest CUDA version it supports, and which images it takes.
 
 Without a driver some calls of cuda.core hang the process for ever, `get_kernel()` among them. `Device()` does not:
 so it is always asked first, and its failure is a DriverError.
@@ -8,6 +8,11 @@ so it is always asked first, and its failure is a DriverError.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +20,36 @@ from .arch import Capability
 from .errors import DriverError, ToolchainError
 from .toolchain import INSTALL_HINT
 
-__all__ = ["DeviceFacts", "device_capabilities", "device_facts", "driver_version"]
+__all__ = [
+    "DeviceFacts",
+    "RefusalError",
+    "current_ordinal",
+    "device_capabilities",
+    "device_facts",
+    "driver_version",
+    "in_context_of",
+    "reach_device",
+    "same_everywhere",
+]
 
 _NO_DRIVER = (
     "install the NVIDIA driver, or run where a device is visible (nvidia-smi lists them; in a container it has to be "
     "passed in); `hatch-cuda-kernels explain` works without one"
 )
+_AFTER_FORK = (
+    "this process was forked from one that had used CUDA, which ends CUDA in the child; use multiprocessing's start "
+    "method 'spawn', or fork before the first kernel is loaded"
+)
+
+_REFUSALS = re.compile(
+    r"CUDA_ERROR_(NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION|INVALID_(IMAGE|PTX|SOURCE)|JIT_COMPILER_NOT_FOUND"
+    r"|JIT_COMPILATION_DISABLED|UNSUPPORTED_EXEC_AFFINITY|NOT_FOUND|NOT_SUPPORTED)\b"
+)
+"""What a driver says of an image that it will never take: not, for example, that memory has run out."""
+
+
+class RefusalError(DriverError):
+    """The driver does not take an image on a device, and never will."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +74,7 @@ def device_facts(device: Any = None) -> DeviceFacts:
     core = _core()
     try:
         found = device if isinstance(device, core.Device) else core.Device(device)
+        _check_alive()
         major, minor = found.compute_capability
         return DeviceFacts(ordinal=int(found.device_id), capability=(int(major), int(minor)), driver=driver_version())
     except DriverError:
@@ -52,6 +82,81 @@ def device_facts(device: Any = None) -> DeviceFacts:
     except Exception as error:  # the bindings raise several kinds when the library or a device is missing
         what = "device" if device is None else f"device {device!r}"
         raise DriverError(f"no usable NVIDIA {what}: {_reason(error)}; {_NO_DRIVER}") from None
+
+
+def _check_alive() -> None:
+    """Raise DriverError in a process that inherited CUDA by a fork: cuda.core answers from memory there."""
+    from cuda.bindings import driver
+
+    status, _ = driver.cuDeviceGetCount()
+    if status == driver.CUresult.CUDA_ERROR_NOT_INITIALIZED:
+        raise DriverError(f"CUDA cannot be used here: {_AFTER_FORK}")
+
+
+def current_ordinal() -> int | None:
+    """Ordinal of the calling thread's current device, or the one that cuda.core takes where none is: the first.
+
+    None where CUDA is not in use yet.
+    """
+    from cuda.bindings import driver
+
+    status, device = driver.cuCtxGetDevice()
+    if not status:
+        return int(device)
+    return 0 if status == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT else None
+
+
+@functools.lru_cache(maxsize=1)
+def same_everywhere() -> bool:
+    """Whether all devices that this process sees are of one capability. They are fixed once CUDA is in use."""
+    return len(set(device_capabilities())) == 1
+
+
+@contextlib.contextmanager
+def in_context_of(ordinal: int) -> Iterator[None]:
+    """Make a device the current one for a while, if another is: the driver loads for the current one.
+
+    Where none is, none is made: the image then reaches the device when it is first used there.
+    """
+    from cuda.bindings import driver
+
+    status, device = driver.cuCtxGetDevice()
+    if status or int(device) == ordinal:
+        yield
+        return
+    # Never released, as cuda.core does not release it either: to end a context is to throw away what it has loaded.
+    status, context = driver.cuDevicePrimaryCtxRetain(ordinal)
+    if not status:
+        (status,) = driver.cuCtxPushCurrent(context)
+    if status:
+        raise DriverError(f"device {ordinal} cannot be used ({status.name})")
+    try:
+        yield
+    finally:
+        driver.cuCtxPopCurrent()
+
+
+def reach_device(code: Any, symbol: str, ordinal: int, what: str) -> None:
+    """Make the driver take an image, a `cuda.core.ObjectCode`, on a device now, by asking about one of its kernels.
+
+    Otherwise a driver that loads lazily would refuse it no sooner than at the first launch. Raises RefusalError, or
+    another DriverError where something else is wrong. `what` names the image in errors.
+    """
+    from cuda.bindings import driver
+
+    if not symbol:
+        return
+    try:
+        kernel = code.get_kernel(symbol)
+    except Exception as error:  # CUDAError, or what the bindings make of it
+        reason = _reason(error)
+        if _REFUSALS.match(reason):
+            raise RefusalError(f"the driver refuses {what} ({reason})") from None
+        raise DriverError(f"the driver cannot load {what} ({reason})") from None
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS
+    status, _ = driver.cuKernelGetAttribute(attribute, kernel.handle, ordinal)
+    if status and _REFUSALS.match(status.name):  # else it tells of the context, not of the image
+        raise RefusalError(f"the driver refuses {what} ({status.name})")
 
 
 def driver_version() -> tuple[int, int]:
@@ -81,6 +186,10 @@ def device_capabilities() -> list[Capability]:
     except Exception as error:  # see above
         raise DriverError(f"no usable NVIDIA device: {_reason(error)}; {_NO_DRIVER}") from None
     return [device_facts(ordinal).capability for ordinal in range(count)]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=same_everywhere.cache_clear)
 
 
 def _reason(error: BaseException) -> str:

@@ -16,8 +16,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .arch import Architecture, Capability, cubin_verdict, format_capability, parse_version
@@ -39,6 +38,7 @@ from .selection import Selection, fallback_architecture, select
 if TYPE_CHECKING:
     from cuda.core import Kernel, ObjectCode
 
+    from .driver import DeviceFacts
     from .editable import Editable
     from .plan import CompiledImage, Unit
     from .toolchain import Toolchain
@@ -69,13 +69,11 @@ def load_kernel(name: str, *, package: str | None = None, device: Any = None) ->
         ManifestError, IntegrityError: the installed package is damaged.
         ToolchainError, CompilationError: the run-time fallback was needed and could not compile.
     """
-    package = package or _calling_package()
-    ordinal = _ordinal(device)
-    if ordinal is not None and (kernel := _kernels.get((package, name, ordinal))) is not None:
-        return kernel
-    loaded = _load(package, name, device, whole_module=False)
-    kernel = loaded.object.get_kernel(loaded.symbol)
-    _kernels[(package, name, loaded.ordinal)] = kernel
+    if package is None:
+        package = _calling_package()
+    kernel = _kernels.get((package, name, device))  # all that a repeated call costs
+    if kernel is None:
+        kernel = _load_for(_kernels, package, name, device)
     return cast("Kernel", kernel)
 
 
@@ -84,7 +82,12 @@ def load_module(name: str, *, package: str | None = None, device: Any = None) ->
 
     `name` is a module's name; the rest is as for load_kernel. In the result, `get_kernel` takes source names.
     """
-    return cast("ObjectCode", _load(package or _calling_package(), name, device, whole_module=True).object)
+    if package is None:
+        package = _calling_package()
+    module = _modules.get((package, name, device))
+    if module is None:
+        module = _load_for(_modules, package, name, device)
+    return cast("ObjectCode", module)
 
 
 def explain(
@@ -108,7 +111,8 @@ def explain(
         DriverError: no capability was given and there is no device.
         ConfigurationError: a capability or version that cannot be read.
     """
-    package = package or _calling_package()
+    if package is None:
+        package = _calling_package()
     try:
         device = None if compute_capability is None else parse_version(compute_capability, "compute_capability")
         driver = None if driver_version is None else parse_version(driver_version, "driver_version")
@@ -170,9 +174,12 @@ class _Shipped:
             raise KernelNotFoundError(f"{self.name} has {kernel!r} in several modules; ask for one of {choices}")
         raise _not_found(self.name, name, [f"{m.name}:{k}" for places in self.names.values() for m, k in places])
 
-    def unit(self, module: Module) -> Unit:
-        """What the run-time fallback compiles."""
-        return shipped_unit(self.package, module)
+    def find_module(self, name: str) -> Module:
+        """A module by its name. Raises KernelNotFoundError."""
+        module = self.modules.get(name)
+        if module is None:
+            raise _not_found(self.name, name, self.modules, what="module")
+        return module
 
 
 class _Live:
@@ -185,6 +192,7 @@ class _Live:
         self.name = name
         self.editable = editable
         self.specs = {spec.name: spec for spec in editable.specs if spec.package == name}
+        self._images: dict[tuple[str, Architecture], CompiledImage] = {}
 
     @functools.cached_property
     def units(self) -> Mapping[str, Unit]:
@@ -213,7 +221,7 @@ class _Live:
         """CUDA version of the NVRTC that compiles."""
         return _toolchain().version
 
-    def architecture(self, module: str, device: Capability | None) -> Architecture:
+    def architecture(self, module: str, device: Capability | None, driver: tuple[int, int] | None) -> Architecture:
         """What to compile a module for: the device, or without one the first architecture that it declares."""
         from .arch import expand_architectures
 
@@ -221,49 +229,85 @@ class _Live:
         if device is None:
             return declared[0] if declared else Architecture(_toolchain().supported[-1])
         images = [Image(architecture=a, file="-", size=1, sha256="", entries={}) for a in declared]
-        return fallback_architecture(images, device)
+        wanted = fallback_architecture(images, device)
+        return wanted if driver is None else _supported_target(wanted, device, driver, _toolchain())
 
-    def find(self, name: str, device: Capability | None) -> tuple[str, str]:
-        """Module and name of a kernel. Compiles modules until one has it, those that mention it first."""
+    def image(self, module: str, architecture: Architecture) -> CompiledImage:
+        """A module compiled, once per process."""
+        key = module, architecture
+        with _lock:
+            if key not in self._images:
+                self._images[key] = fallback_image(self.units[module], architecture)[0]
+            return self._images[key]
+
+    def find(
+        self, name: str, device: Capability | None, driver: tuple[int, int] | None = None
+    ) -> tuple[str, CompiledImage]:
+        """Module of a kernel, and that module compiled. Compiles modules until one has it, those that mention it first.
+
+        Raises KernelNotFoundError.
+        """
         module_name, kernel = _split(name)
         word = re.findall(r"\w+", kernel.partition("<")[0]) or [kernel]
         chosen = [m for m in self.units if module_name in (None, m)]
         text = {m: any(word[-1].encode() in file.data for file in self.units[m].closure.files.values()) for m in chosen}
         known: dict[str, list[str]] = {}
+        images: dict[str, CompiledImage] = {}
         for module in sorted(chosen, key=lambda m: not text[m]):
             if known.get(kernel) and not text[module]:
                 break
-            image, _ = fallback_image(self.units[module], self.architecture(module, device))
-            for found in image.kernels:
+            images[module] = self.image(module, self.architecture(module, device, driver))
+            for found in images[module].kernels:
                 known.setdefault(squeeze_name(found), []).append(module)
         places = known.get(kernel, [])
         if len(places) == 1:
-            return places[0], kernel
+            return places[0], images[places[0]]
         if places:
             choices = ", ".join(f'"{module}:{kernel}"' for module in places)
             raise KernelNotFoundError(f"{self.name} has {kernel!r} in several modules; ask for one of {choices}")
-        hint = ""
-        if undeclared := self.editable.undeclared_sources(self.name):
-            hint = f" ({', '.join(undeclared)} appeared since {self.name} was installed; reinstall it to declare them)"
-        raise _not_found(self.name, name, [f"{m}:{k}" for k, modules in known.items() for m in modules], hint)
+        raise _not_found(
+            self.name, name, [f"{m}:{k}" for k, modules in known.items() for m in modules], hint=self._hint()
+        )
+
+    def find_module(self, name: str) -> str:
+        """A module's name, if there is such a module. Raises KernelNotFoundError."""
+        if name not in self.units:
+            raise _not_found(self.name, name, self.units, what="module", hint=self._hint())
+        return name
+
+    def _hint(self) -> str:
+        undeclared = self.editable.undeclared_sources(self.name)
+        if not undeclared:
+            return ""
+        return f" ({', '.join(undeclared)} appeared since {self.name} was installed; reinstall it to declare them)"
 
 
 _Source = _Shipped | _Live
 
+_Table = dict[tuple[str, str, Any], Any]
+"""(package, name, device) -> what was loaded. The device is an ordinal or what the caller gave; None stands for "the
+current one, whichever it is", and is there only where every device gets the same."""
+
 _sources: dict[str, _Source] = {}
-_kernels: dict[tuple[str, str, int], Any] = {}
+_kernels: _Table = {}
+_modules: _Table = {}
 _objects: dict[tuple[object, ...], Any] = {}
-_refused: set[tuple[object, ...]] = set()
+_refused: dict[tuple[object, ...], str] = {}
 _lock = threading.RLock()
+_abandoned: list[object] = []
 
 
-def _forget_lock() -> None:
+def _after_fork() -> None:
+    """Start over in a forked child: a lock may be held by a thread that it lacks, and CUDA's handles are dead there."""
     global _lock
     _lock = threading.RLock()
+    _abandoned.extend([*_kernels.values(), *_objects.values()])  # to destroy them is to call the driver
+    for table in (_kernels, _modules, _objects, _refused):
+        table.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_lock)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def installed_package(package: str) -> InstalledPackage:
@@ -317,17 +361,19 @@ def _split(name: str) -> tuple[str | None, str]:
     return (module.strip(), squeeze_name(kernel)) if separator else (None, squeeze_name(name))
 
 
-def _not_found(package: str, name: str, known: Iterable[str], hint: str = "") -> KernelNotFoundError:
+def _not_found(
+    package: str, name: str, known: Iterable[str], *, what: str = "kernel", hint: str = ""
+) -> KernelNotFoundError:
     known = sorted(known)
-    plain = {entry.partition(":")[2]: entry for entry in known}
-    near = difflib.get_close_matches(name, [*plain, *known], n=3, cutoff=0.5)
+    plain = known if what == "module" else dict.fromkeys(_split(entry)[1] for entry in known)
+    near = difflib.get_close_matches(squeeze_name(name), [*plain, *known], n=3, cutoff=0.5)
     if near:
         message = f"did you mean {' or '.join(map(repr, near))}?"
     elif known:
         message = f"it has: {', '.join(sorted(plain)[:10])}{', ...' if len(plain) > 10 else ''}"
     else:
-        message = "it has no kernels"
-    return KernelNotFoundError(f"{package} has no kernel {name!r}{hint}; {message}")
+        message = f"it has no {what}s"
+    return KernelNotFoundError(f"{package} has no {what} {name!r}{hint}; {message}")
 
 
 # -- choosing ----------------------------------------------------------------------------------------------------
@@ -367,7 +413,10 @@ def explain_installed(
     if isinstance(source, _Shipped) and found is not None:
         images = _images_with(*found)
     elif isinstance(source, _Live):
-        source.find(name, device)
+        try:
+            source.find(name, device, driver)
+        except NoCompatibleImageError:  # told by the selection
+            source.find(name, None)
     return select(
         kernel=name,
         images=images,
@@ -383,86 +432,19 @@ def _images_with(module: Module, kernel: str) -> list[Image]:
     return [image for image in module.images if module.lowered(kernel, image) is not None]
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    object: Any
-    symbol: str
-    ordinal: int
+def _load_for(table: _Table, package: str, name: str, device: Any) -> Any:
+    """Fill `table`, which is that of kernels or that of modules, and return what was asked for."""
+    from .driver import current_ordinal, device_facts, in_context_of, same_everywhere
 
-
-def _ordinal(device: Any) -> int | None:
-    """Ordinal of a device where that is known without asking the driver for more; None: not known."""
-    if device is None:
-        core = sys.modules.get("cuda.core")
-        if core is None or not _kernels:
-            return None
-        return int(core.Device().device_id)
-    return device if type(device) is int else int(device.device_id)
-
-
-def _load(package: str, name: str, device: Any, *, whole_module: bool) -> _Loaded:
-    from .driver import device_facts
-
+    if device is None and table:
+        ordinal = current_ordinal()
+        if ordinal is not None and (found := table.get((package, name, ordinal))) is not None:
+            return found
+    whole_module = table is _modules
     source = _source_of(package)
-    if isinstance(source, _Live):
-        return _load_live(source, name, device, whole_module)
-    if whole_module:
-        module = source.modules.get(name)
-        if module is None:
-            raise _not_found(package, name, source.modules)
-        kernel, images = "", list(module.images)
-    else:
-        module, kernel = source.find(name)
-        images = _images_with(module, kernel)
-    facts = device_facts(device)
-    selection = select(
-        kernel=name,
-        images=images,
-        device=facts.capability,
-        driver=facts.driver,
-        compiler=source.compiler,
-        has_sources=source.has_sources,
-        jit=_jit_policy(),
-    )
-    if selection.choice is None:
-        raise NoCompatibleImageError(_nothing_serves(source.name, selection))
-    forced = _jit_policy() == "force"
-    failures: list[CudaKernelsError] = []
-    with _lock:
-        for candidate in selection.candidates:
-            if not candidate.accepted or (forced and candidate.kind != "jit"):
-                continue
-            try:
-                if candidate.image is not None:
-                    loaded = _load_image(source, module, candidate.image, facts.capability)
-                    symbol = module.lowered(kernel, candidate.image) or ""
-                else:
-                    image = _compile_for(source.unit(module), images or module.images, facts.capability, facts.driver)
-                    loaded = _load_compiled(image, facts.capability)
-                    symbol = _symbol_in(image, kernel, name)
-                return _Loaded(loaded, symbol, facts.ordinal)
-            except (IntegrityError, DriverError) as error:
-                if candidate.image is not None:
-                    warn_once(f"{error}; trying what comes next for {name!r}")
-                failures.append(error)
-            except ToolchainError as error:
-                raise ToolchainError(f"{error}\nit was needed because no image serves:\n{selection}") from None
-    raise _all_failed(source.name, name, selection, failures)
-
-
-def _symbol_in(image: CompiledImage, kernel: str, name: str) -> str:
-    if not kernel:
-        return ""
-    for found, symbol in image.kernels.items():
-        if squeeze_name(found) == squeeze_name(kernel):
-            return symbol
-    raise KernelNotFoundError(f"the source leaves {name!r} out when it is compiled for {image.architecture}")
-
-
-def _load_live(source: _Live, name: str, device: Any, whole_module: bool) -> _Loaded:
-    from .driver import device_facts
-
-    if _jit_policy() == "forbid":
+    if isinstance(source, _Shipped):
+        module, kernel = (source.find_module(name), "") if whole_module else source.find(name)
+    elif _jit_policy() == "forbid":
         raise NoCompatibleImageError(
             f"{source.name} is installed as editable, so its kernels are compiled when they are loaded, and "
             f"{JIT_VARIABLE}=0 forbids that"
@@ -470,17 +452,80 @@ def _load_live(source: _Live, name: str, device: Any, whole_module: bool) -> _Lo
     try:
         facts = device_facts(device)
     except DriverError:
-        if not whole_module:
-            source.find(name, None)  # a name that is not there is told first
+        if isinstance(source, _Live):  # a name that is not there is told first
+            source.find_module(name) if whole_module else source.find(name, None)
         raise
-    if whole_module and name not in source.units:
-        raise _not_found(source.name, name, source.units)
-    module, kernel = (name, "") if whole_module else source.find(name, facts.capability)
-    unit, architecture = source.units[module], source.architecture(module, facts.capability)
     with _lock:
-        image = _compile_for(unit, (), facts.capability, facts.driver, wanted=architecture)
-        loaded = _load_compiled(image, facts.capability)
-        return _Loaded(loaded, _symbol_in(image, kernel, name), facts.ordinal)
+        found = table.get((package, name, facts.ordinal))
+        if found is None:
+            with in_context_of(facts.ordinal):
+                if isinstance(source, _Shipped):
+                    loaded, symbol = _load_shipped(source, module, kernel, name, facts)
+                else:
+                    loaded, symbol = _load_live(source, name, facts, whole_module)
+                found = loaded if whole_module else loaded.get_kernel(symbol)
+            table[package, name, facts.ordinal] = found
+        if device is not None:
+            table[package, name, device] = found
+        elif same_everywhere():
+            table[package, name, None] = found
+    return found
+
+
+def _load_shipped(source: _Shipped, module: Module, kernel: str, name: str, facts: DeviceFacts) -> tuple[Any, str]:
+    """The best candidate that loads, and the kernel's symbol in it; `kernel` is empty for the module as a whole."""
+    from .driver import RefusalError
+
+    policy = _jit_policy()
+    images = _images_with(module, kernel) if kernel else module.images
+    selection = select(
+        kernel=name,
+        images=images,
+        device=facts.capability,
+        driver=facts.driver,
+        compiler=source.compiler,
+        has_sources=source.has_sources,
+        jit=policy,
+    )
+    if selection.choice is None:
+        raise NoCompatibleImageError(_nothing_serves(source.name, selection))
+    failures: list[CudaKernelsError] = []
+    for candidate in selection.candidates:
+        if candidate.accepted and candidate.image is not None and policy != "force":
+            symbol = module.lowered(kernel, candidate.image) or ""
+            try:
+                return _load_image(source, module, candidate.image, symbol, facts), symbol
+            except (IntegrityError, RefusalError) as error:
+                warn_once(f"{error}; trying what comes next")
+                failures.append(error)
+        elif candidate.accepted and candidate.image is None:
+            try:
+                unit = shipped_unit(source.package, module)
+                target = fallback_architecture(images or module.images, facts.capability)
+                target = _supported_target(target, facts.capability, facts.driver, _toolchain())
+                compiled = fallback_image(unit, target)[0]
+                symbol = _symbol_in(compiled, kernel, name) if kernel else ""
+                return _load_compiled(compiled, symbol, facts), symbol
+            except CudaKernelsError as error:
+                failures.append(error)
+    raise _all_failed(source.name, name, selection, failures)
+
+
+def _load_live(source: _Live, name: str, facts: DeviceFacts, whole_module: bool) -> tuple[Any, str]:
+    if whole_module:
+        module = source.find_module(name)
+        image = source.image(module, source.architecture(module, facts.capability, facts.driver))
+        return _load_compiled(image, "", facts), ""
+    _, image = source.find(name, facts.capability, facts.driver)
+    symbol = _symbol_in(image, _split(name)[1], name)
+    return _load_compiled(image, symbol, facts), symbol
+
+
+def _symbol_in(image: CompiledImage, kernel: str, name: str) -> str:
+    for found, symbol in image.kernels.items():
+        if squeeze_name(found) == squeeze_name(kernel):
+            return symbol
+    raise KernelNotFoundError(f"the source leaves {name!r} out when it is compiled for {image.architecture}")
 
 
 def _nothing_serves(package: str, selection: Selection) -> str:
@@ -494,51 +539,59 @@ def _nothing_serves(package: str, selection: Selection) -> str:
 def _all_failed(
     package: str, name: str, selection: Selection, failures: Sequence[CudaKernelsError]
 ) -> CudaKernelsError:
+    """What to raise when nothing loads: damage first, for its cure is another; else what the last resort met."""
+    damage = next((failure for failure in failures if isinstance(failure, IntegrityError)), None)
+    kind = type(damage or failures[-1])
+    kind = DriverError if issubclass(kind, DriverError) else kind
+    if len(failures) == 1:
+        return kind(f"{failures[0]}\nNothing else serves {name!r} of {package}:\n{selection}")
     trace = "\n".join(f"  {index}. {failure}" for index, failure in enumerate(failures, 1))
-    kind = IntegrityError if any(isinstance(failure, IntegrityError) for failure in failures) else DriverError
     return kind(f"{package}: every candidate for {name!r} failed:\n{trace}\n{selection}")
 
 
 # -- loading -----------------------------------------------------------------------------------------------------
 
 
-def _load_image(source: _Shipped, module: Module, image: Image, device: Capability) -> Any:
-    key = (source.name, image.file, image.sha256, device)
-    names = {kernel: symbol for kernel in module.kernels if (symbol := module.lowered(kernel, image)) is not None}
-    return _load_once(key, lambda: source.package.read_image(image), image.architecture.virtual, names, f"{image.file}")
+def _load_image(source: _Shipped, module: Module, image: Image, symbol: str, facts: DeviceFacts) -> Any:
+    key = (source.name, image.file, image.sha256, facts.capability)
+    names = {name: lowered for name in module.kernels if (lowered := module.lowered(name, image)) is not None}
+    what = f"{source.name}: {image.file}"
+    return _load_once(key, lambda: source.package.read_image(image), image.architecture, names, symbol, facts, what)
 
 
-def _load_compiled(image: CompiledImage, device: Capability) -> Any:
-    key = ("", image.sha256, tuple(image.kernels.items()), device)
-    return _load_once(
-        key,
-        lambda: image.data,
-        image.architecture.virtual,
-        image.kernels,
-        f"the image compiled for {image.architecture}",
-    )
+def _load_compiled(image: CompiledImage, symbol: str, facts: DeviceFacts) -> Any:
+    key = ("", image.sha256, tuple(image.kernels.items()), facts.capability)
+    what = f"the image compiled for {image.architecture}"
+    return _load_once(key, lambda: image.data, image.architecture, image.kernels, symbol, facts, what)
 
 
-def _load_once(key: tuple[object, ...], read: Any, virtual: bool, names: Mapping[str, str], what: str) -> Any:
+def _load_once(
+    key: tuple[object, ...],
+    read: Callable[[], bytes],
+    architecture: Architecture,
+    names: Mapping[str, str],
+    symbol: str,
+    facts: DeviceFacts,
+    what: str,
+) -> Any:
     """Hand an image to the driver, once per process. Raises IntegrityError or DriverError."""
+    from .driver import RefusalError, reach_device
+
     loaded = _objects.get(key)
     if loaded is not None:
         return loaded
     if key in _refused:
-        raise DriverError(f"the driver refuses {what}, as before")
+        raise RefusalError(_refused[key])
     from cuda.core import ObjectCode
 
-    data = read()
-    make = ObjectCode.from_ptx if virtual else ObjectCode.from_cubin
-    loaded = make(data, name=what, symbol_mapping=dict(names))
-    probe = next(iter(names.values()), None)
+    make = ObjectCode.from_ptx if architecture.virtual else ObjectCode.from_cubin
+    mapping = {name: lowered.encode() for name, lowered in names.items()}  # get_kernel refuses what is not bytes
+    loaded = make(read(), name=what, symbol_mapping=mapping)
     try:
-        if probe is not None:
-            loaded.get_kernel(probe)  # makes the driver take the image now, so that a refusal is met here
-    except Exception as error:  # CUDAError, or what the bindings make of it
-        _refused.add(key)
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DriverError(f"the driver refuses {what} ({reason})") from None
+        reach_device(loaded, symbol or next(iter(names.values()), ""), facts.ordinal, what)
+    except RefusalError as error:
+        _refused[key] = str(error)
+        raise
     _objects[key] = loaded
     return loaded
 
@@ -580,19 +633,6 @@ def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImag
     image, cached = load_or_compile(job, cache, compile_now)
     cache.count()
     return image, cached
-
-
-def _compile_for(
-    unit: Unit,
-    images: Sequence[Image],
-    device: Capability,
-    driver: tuple[int, int],
-    *,
-    wanted: Architecture | None = None,
-) -> CompiledImage:
-    toolchain = _toolchain()
-    architecture = _supported_target(wanted or fallback_architecture(images, device), device, driver, toolchain)
-    return fallback_image(unit, architecture)[0]
 
 
 def _supported_target(

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The example through the front ends that authors use, in true isolation, and installed as its users do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.isolated, pytest.mark.xdist_group("isolated"), pytest.mark.timeout(900)]
+
+REPOSITORY = Path(__file__).parent.parent
+EXAMPLE = REPOSITORY / "example_project"
+
+
+def run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Run a command and expect success; its output."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("HATCH_", "PYTHON"))}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**variables, **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This project's own wheel, built from a fresh copy."""
+    base = tmp_path_factory.mktemp("ours")
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "dist", "build", "wheelhouse")
+    shutil.copytree(REPOSITORY, base / "copy", ignore=ignored)
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", base / "dist", base / "copy")
+    (wheel,) = (base / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One compile cache for all front ends."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def example(tmp_path: Path, ours: Path) -> Path:
+    """A fresh checkout of the example that requires this project's wheel by its address."""
+    project = tmp_path / "checkout"
+    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "dist", ".*"))
+    table = project / "pyproject.toml"
+    text = table.read_text().replace(
+        'requires = ["hatchling", "hatch-cuda-kernels"]',
+        f'requires = ["hatchling", "hatch-cuda-kernels @ {ours.as_uri()}"]',
+    )
+    assert ours.as_uri() in text
+    table.write_text(text)
+    return project
+
+
+def images(wheel: Path) -> dict[str, str]:
+    """Path of each of our files in a wheel -> its digest."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if "/_cuda_kernels/" in name]
+        return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
+
+
+EXPECTED: dict[str, dict[str, str]] = {}
+
+
+@pytest.mark.parametrize("front_end", ["pip", "build", "uv", "hatch"])
+def test_front_end(front_end: str, example: Path, cache: Path, tmp_path: Path) -> None:
+    """pip, build (sdist, then the wheel from it), uv and hatch give the same images; a second build compiles none."""
+    for attempt in ("first", "second"):
+        out, report = tmp_path / attempt, tmp_path / f"{attempt}.json"
+        env = {"HATCH_CUDA_KERNELS_CACHE": str(cache), "HATCH_CUDA_KERNELS_REPORT": str(report)}
+        commands: dict[str, list[str | Path]] = {
+            "pip": [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", out, example],
+            "build": [sys.executable, "-m", "build", "-o", out, example],
+            "uv": [sys.executable, "-m", "uv", "build", "--python", sys.executable, "-o", out, example],
+            "hatch": [sys.executable, "-m", "hatch", "build", out],
+        }
+        run(*commands[front_end], cwd=example, env=env)
+        (wheel,) = out.glob("*.whl")
+        found = images(wheel)
+        assert len(found) == 20 + 1 + 7
+        assert EXPECTED.setdefault("images", found) == found
+        counts = json.loads(report.read_text())
+        if attempt == "second" or front_end != "pip":
+            assert counts["compiled"] == 0, front_end
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, ours: Path, cache: Path) -> Path:
+    """A user's environment with the example's wheel and its dependencies: no hatchling. Its interpreter."""
+    base = tmp_path_factory.mktemp("user")
+    project = base / "checkout"
+    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "dist", ".*"))
+    env = {"HATCH_CUDA_KERNELS_CACHE": str(cache)}
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--find-links",
+        ours.parent,
+        "-w",
+        base,
+        project,
+        env=env,
+    )
+    run(sys.executable, "-m", "venv", base / "venv")
+    python = base / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    (wheel,) = base.glob("mandelscope-*.whl")
+    run(python, "-m", "pip", "install", "-q", "--find-links", ours.parent, wheel)
+    return python
+
+
+def test_user_has_no_hatchling(installed: Path) -> None:
+    """The wheel needs no hatchling, and importing the loader imports neither CUDA nor numpy nor hatchling."""
+    script = (
+        "import sys, importlib.util, hatch_cuda_kernels\n"
+        "assert importlib.util.find_spec('hatchling') is None\n"
+        "loaded = {name.split('.')[0] for name in sys.modules}\n"
+        "assert not loaded & {'cuda', 'numpy', 'hatchling'}, loaded\n"
+    )
+    run(installed, "-I", "-c", script)
+
+
+def test_user_without_driver(installed: Path) -> None:
+    """Without a driver load_kernel fails in under a second with a DriverError that says what to do, twice in a row."""
+    script = (
+        "import time, hatch_cuda_kernels as h\n"
+        "try:\n"
+        "    h.load_kernel('nothing', package='mandelscope')\n"
+        "except h.KernelNotFoundError:\n"
+        "    pass\n"
+        "import cuda.core\n"
+        "for _ in range(2):\n"
+        "    start = time.perf_counter()\n"
+        "    try:\n"
+        "        h.load_kernel('escape_time', package='mandelscope')\n"
+        "    except h.DriverError as error:\n"
+        "        assert time.perf_counter() - start < 1, time.perf_counter() - start\n"
+        "        assert 'install the NVIDIA driver' in str(error), error\n"
+        "        print('refused')\n"
+    )
+    assert run(installed, "-I", "-c", script).count("refused") == 2
+
+
+def test_user_sees_what_would_be_loaded(installed: Path) -> None:
+    """The app itself, without a GPU, says what it would load for which device."""
+    shown = run(installed, "-I", "-m", "mandelscope")
+    for text in ("7.5", "12.0", "sm_80", "sm_90a", "compute_80", "jit"):
+        assert text in shown
+    command = run(installed, "-I", "-m", "hatch_cuda_kernels", "verify", "mandelscope", "--json")
+    assert json.loads(command) == {"schema": 1, "ok": True, "problems": []}
