@@ -10,6 +10,7 @@ imports neither CUDA nor hatchling nor numpy.
 from __future__ import annotations
 
 from ._version import __version__
+from .arguments import check_arguments
 from .errors import (
     CompilationError,
     ConfigurationError,
@@ -39,6 +40,7 @@ __all__ = [
     "Selection",
     "ToolchainError",
     "__version__",
+    "check_arguments",
     "explain",
     "load_kernel",
     "load_module",

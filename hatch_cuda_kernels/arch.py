@@ -159,7 +159,7 @@ def unsupported_reason(architecture: Architecture, supported: Sequence[int], rel
             f"{architecture} does not exist: the suffix {architecture.suffix!r} begins with {kind}_{first}"
             f"{architecture.suffix}; write {kind}_{architecture.number}"
         )
-    if architecture.suffix == "f" and parse_version(release.rpartition(".")[0], "release") < (12, 9):
+    if architecture.suffix == "f" and [int(part) for part in release.split(".")[:2]] < [12, 9]:
         return f"{architecture} needs CUDA 12.9 or newer, which brought the suffix 'f'; NVRTC here is {release}"
     return None
 

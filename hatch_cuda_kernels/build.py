@@ -106,6 +106,8 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
         for architecture in target
     ]
     images, cached = _compile(jobs, config, cache, reporter)
+    if config.jit:
+        _check_fallback(jobs, images, toolchain, config, cache)
     cache.count()
     _show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
@@ -182,6 +184,53 @@ def _compile(
     if errors:
         raise _all_errors(jobs, errors)
     return {job: images[job] for job in jobs}, cached
+
+
+def _check_fallback(
+    jobs: Sequence[CompileJob],
+    images: Mapping[CompileJob, CompiledImage],
+    toolchain: Toolchain,
+    config: Config,
+    cache: KernelCache,
+) -> None:
+    """Raise ConfigurationError where a header is nowhere to be found that some other architecture needs.
+
+    A quoted include that nothing answers is compiled around by the architectures asked for; whether the fallback would
+    stumble over it on another one is found by compiling for those. Sources without such an include cost nothing here.
+    """
+    suspects: dict[Unit, set[str]] = {}
+    for job in jobs:
+        names = {name for _, name in job.unit.closure.unresolved} & set(images[job].reads.missing)
+        if names:
+            suspects.setdefault(job.unit, set()).update(names)
+    others = [
+        CompileJob(unit=unit, architecture=Architecture(number), release=toolchain.release)
+        for unit in suspects
+        for number in toolchain.supported
+        if number not in {job.architecture.number for job in jobs if job.unit is unit}
+    ]
+    others = [job for job in others if cache.lookup(job) is None]
+    problems: dict[str, None] = {}
+    if others:
+        with workspace() as space:
+            results = compile_all(others, space, workers=config.jobs or _cores(), timeout=config.compile_timeout)
+            for job, result in results:
+                if isinstance(result, CompiledImage):
+                    cache.store(job, result)
+                    continue
+                for name in suspects[job.unit]:
+                    if f'cannot open source file "{name}"' in str(result):
+                        problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = (
+                            None
+                        )
+    if problems:
+        raise ConfigurationError(
+            numbered(
+                "the run-time fallback would miss headers that are not in this tree (was it unpacked from an sdist that "
+                "left them out?); add them, guard the include with __has_include, or set jit = false:",
+                problems,
+            )
+        )
 
 
 def _cores() -> int:

@@ -10,6 +10,7 @@ is read, and anything odd is a miss. No error of a cache ever reaches a build or
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import json
@@ -20,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from .arch import Architecture
-from .errors import warn_once
+from .errors import CudaKernelsError, warn_once
 from .manifest import Resources, canonical_json
 from .plan import CompiledImage, CompileJob, Reads
-from .toolkit import digest_header, find_header, installed_roots
+from .toolkit import ANY_HEADER, digest_header, digest_roots, find_header, installed_roots
 
 __all__ = ["CACHE_VARIABLE", "KernelCache", "default_directory", "load_or_compile"]
 
@@ -34,6 +35,9 @@ _READS_KEPT = 8
 _MAX_ENTRY = 1 << 32
 _LOCK_SECONDS = 600.0
 _POSIX = os.name == "posix"
+_ATTEMPTS = 5
+_NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, CudaKernelsError)
 
 
 def default_directory() -> Path | None:
@@ -57,7 +61,12 @@ class KernelCache:
         self.hits = 0
         self.misses = 0
         self._max_size = max_size
+        self._shared = False
         self._private = False
+
+    @property
+    def _mode(self) -> int:
+        return 0o755 if self._shared else 0o700
 
     @classmethod
     def open(cls, location: bool | str = True, *, max_size: int | None = None) -> KernelCache:
@@ -72,8 +81,8 @@ class KernelCache:
         if directory is not None:
             with cache._guarded("opened"):
                 # Others may read what root compiles into a folder that was asked for: the layer of an image.
-                shared = location is not True and _POSIX and os.geteuid() == 0
-                directory.mkdir(mode=0o755 if shared else 0o700, parents=True, exist_ok=True)
+                cache._shared = location is not True and _POSIX and os.geteuid() == 0
+                directory.mkdir(mode=cache._mode, parents=True, exist_ok=True)
                 cache.directory = Path(os.path.realpath(directory))
                 status = cache.directory.stat()
                 _check_owner(cache.directory, status)
@@ -99,7 +108,10 @@ class KernelCache:
 
     def _lookup(self, job: CompileJob) -> CompiledImage | None:
         for reads in self._known_reads(job):
-            if not _still_holds(reads, job):
+            try:
+                if not _still_holds(reads, job):
+                    continue
+            except OSError:  # a header that vanished, or may not be read any more
                 continue
             record = self._load(f"result {reads.result_key(job.key)}")
             image = None if record is None else _image_from(record, job)
@@ -108,7 +120,7 @@ class KernelCache:
             digest, size = image
             data = self.read(f"blob {digest}")
             if data is not None and len(data) == size and hashlib.sha256(data).hexdigest() == digest:
-                with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+                with contextlib.suppress(*_MALFORMED):
                     return _compiled(record or {}, job, data, reads)
         return None
 
@@ -135,7 +147,7 @@ class KernelCache:
         record = self._load(f"reads {job.key}") or {}
         found = []
         for entry in record.get("sets", []):
-            with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            with contextlib.suppress(*_MALFORMED):
                 found.append(
                     Reads(
                         files={str(label): str(digest) for label, digest in entry["files"].items()},
@@ -165,19 +177,26 @@ class KernelCache:
         with contextlib.ExitStack() as stack:
             if self.directory is not None:
                 with self._guarded("locked"):
-                    import filelock
-
-                    folder = self.directory / "locks"
-                    folder.mkdir(mode=0o700, exist_ok=True)
                     try:
-                        stack.enter_context(filelock.FileLock(folder / f"{name}.lock").acquire(timeout=timeout))
-                    except filelock.Timeout:
-                        warn_once(f"waited {timeout:.0f} s for another process that holds {folder / name}.lock")
+                        stack.enter_context(self._file_lock(name).acquire(timeout=timeout))
+                    except TimeoutError:  # filelock.Timeout is one
+                        if timeout == _LOCK_SECONDS:
+                            warn_once(f"waited {timeout:.0f} s for another process that compiles the same; going on")
+                    except OSError as error:
+                        if error.errno not in _NOT_OURS:  # a cache to read only; whoever writes is told
+                            raise
             yield
 
+    def _file_lock(self, name: str) -> Any:
+        import filelock
+
+        folder = Path(self.directory or "") / "locks"
+        self._make_folders(folder)
+        return filelock.FileLock(folder / f"{name}.lock")
+
     def count(self) -> None:
-        """Add this object's hits and misses to the totals that `cache info` shows."""
-        if self.directory is None or not (self.hits or self.misses):
+        """Add this object's hits and misses to the totals that `cache info` shows, unless the cache is to read only."""
+        if self.directory is None or not (self.hits or self.misses) or not os.access(self.directory, os.W_OK):
             return
         with self.lock("statistics", timeout=1.0):
             hits, misses = self.totals()
@@ -193,7 +212,7 @@ class KernelCache:
     # -- housekeeping --------------------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[tuple[Path, int]]:
-        """Path and size of every entry. Raises OSError where the directory cannot be read."""
+        """Path and size of every entry, of whatever kind of file."""
         if self.directory is not None:
             for folder, directories, names in os.walk(self.directory / "entries"):
                 directories.sort()
@@ -206,7 +225,7 @@ class KernelCache:
         """Path and problem of every entry that would not be believed."""
         for path, _ in self.entries():
             try:
-                data = self._read_file(path)
+                data = self._read_file(path, touch=False)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -222,6 +241,10 @@ class KernelCache:
         """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError."""
         if self.directory is not None and (self.directory / "entries").is_dir():
             self._backend().clear()
+            for path, _ in list(self.entries()):
+                with contextlib.suppress(FileNotFoundError):
+                    if not stat.S_ISREG(path.lstat().st_mode):
+                        path.unlink()
             for lock in (self.directory / "locks").glob("*.lock"):
                 with contextlib.suppress(OSError):
                     lock.unlink()
@@ -250,21 +273,18 @@ class KernelCache:
             return self._read_file(self._path(key))
         return None
 
-    def _read_file(self, path: Path) -> bytes:
+    def _read_file(self, path: Path, *, touch: bool = True) -> bytes:
         """Read an entry without following a link, blocking on a FIFO, or believing what others could have written."""
-        if _POSIX and not self._private:
-            for folder in (path.parent.parent, path.parent):
-                _check_owner(folder, folder.lstat())
+        self._check_folders(path.parent.parent, path.parent)
         flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         handle = os.open(path, os.O_RDONLY | flags)
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_ENTRY:
                 raise OSError(f"{path} is not a regular file of a sane size")
-            if not self._private:
-                _check_owner(path, status)
+            _check_owner(path, status, private=self._private)
             data = stream.read()
-            if os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's atime policy
+            if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
                 with contextlib.suppress(OSError):
                     os.utime(handle, ns=(max(status.st_atime_ns, _now()), status.st_mtime_ns))
         return data
@@ -274,22 +294,32 @@ class KernelCache:
         if self.directory is None:
             return False
         with self._guarded("written"):
-            if _POSIX:
-                for folder in ("", "entries", "tmp"):
-                    with contextlib.suppress(FileNotFoundError):
-                        path = self.directory / folder
-                        _check_owner(path, path.lstat(), shared=self._private)
-            try:
-                self._writer[key] = data
-            except FileNotFoundError:  # `cache clear` or `rm -rf` between two of its steps
-                self._writer[key] = data
-            if _POSIX and not self._private and os.geteuid() == 0:
-                path = self._path(key)
+            path = self._path(key)
+            for attempt in range(1, _ATTEMPTS + 1):
+                self._make_folders(path.parent.parent, path.parent, self.directory / "tmp")
+                try:
+                    self._writer[key] = data
+                    break
+                except FileNotFoundError:  # `cache clear` or `rm -rf` between two of its steps
+                    if attempt == _ATTEMPTS:
+                        raise
+            if self._shared and not self._private:
                 with contextlib.suppress(FileNotFoundError):
-                    path.parent.chmod(0o755)
                     path.chmod(0o644)
             return True
         return False
+
+    def _check_folders(self, *folders: Path) -> None:
+        if _POSIX:
+            for folder in (Path(self.directory or ""), *folders):
+                _check_owner(folder, folder.lstat(), private=self._private)
+
+    def _make_folders(self, *folders: Path) -> None:
+        """Make folders of the cache that are missing, and refuse those that others could write to."""
+        for folder in (Path(self.directory or ""), *folders):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=self._mode)
+        self._check_folders(*folders)
 
     def _load(self, key: str) -> dict[str, Any] | None:
         data = self.read(key)
@@ -320,15 +350,18 @@ def _now() -> int:
     return time.time_ns()
 
 
-def _check_owner(path: Path, status: os.stat_result, *, shared: bool = False) -> None:
-    """Raise OSError unless only this user, or root, could have written there. `shared`: modes do not matter."""
+def _check_owner(path: Path, status: os.stat_result, *, private: bool = False) -> None:
+    """Raise OSError unless only this user, or root, could have written there.
+
+    `private`: nobody else can reach it, so that modes do not matter; a umask of 002 is common.
+    """
     if not _POSIX:
         return
     if stat.S_ISLNK(status.st_mode):
         raise OSError(f"{path} is a symbolic link")
     if status.st_uid not in (os.geteuid(), 0):
         raise OSError(f"{path} belongs to another user")
-    if not shared and status.st_mode & 0o022:
+    if not private and status.st_mode & 0o022:
         raise OSError(f"{path} can be written by others")
 
 
@@ -352,6 +385,10 @@ def _still_holds(reads: Reads, job: CompileJob) -> bool:
         return True
     roots = installed_roots()
     for name, digest in reads.installed.items():
+        if name == ANY_HEADER:
+            if digest_roots(roots) != digest:
+                return False
+            continue
         path = find_header(name, roots)
         if path is None or digest_header(path) != digest:
             return False

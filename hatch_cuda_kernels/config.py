@@ -31,7 +31,8 @@ _HATCHLING_KEYS = frozenset(
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 
 
 def parse_size(value: str | int) -> int:
@@ -44,7 +45,7 @@ def parse_size(value: str | int) -> int:
             raise ValueError(f"expected a size such as '2GB', found {value!r}")
         power = " kmgt".index(match[2].lower() or " ")
         size = float(match[1]) * (1024 if match[3] else 1000) ** power
-    if not 0 < size < 2**62:
+    if not 1 <= size < 2**62:
         raise ValueError(f"expected a size above zero, found {value!r}")
     return int(size)
 
@@ -239,6 +240,19 @@ def _patterns(value: object, where: str, problems: list[str]) -> tuple[str, ...]
     return patterns
 
 
+def _folders(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
+    folders = _strings(value, where, problems)
+    problems.extend(f"{where}: {_not_absolute(folder)}" for folder in folders if _ABSOLUTE.match(folder))
+    return folders
+
+
+def _not_absolute(path: str) -> str:
+    return (
+        f"{path} is an absolute path, which no other machine has; write it from the project's root (../ may lead "
+        "above it)"
+    )
+
+
 def _archs(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
     if not value:
         problems.append(f"{where}: names no architecture")
@@ -293,7 +307,7 @@ def _package(value: object, where: str, problems: list[str]) -> str:
 
 
 def _release(value: object, where: str, problems: list[str]) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"1[23]\.\d+\.\d+", value):
+    if not isinstance(value, str) or not re.fullmatch(r"1[23]\.\d+\.\d+", value, re.ASCII):
         problems.append(f"{where}: expected an exact NVRTC release such as '13.0.88', found {value!r}")
     return str(value)
 
@@ -341,13 +355,15 @@ def _module_name(value: object, where: str, problems: list[str]) -> str:
 def _source(value: object, where: str, problems: list[str]) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         problems.append(f"{where}: expected the path of a .cu file, found {value!r}")
+    elif _ABSOLUTE.match(value):
+        problems.append(f"{where}: {_not_absolute(value)}")
     return str(value).replace("\\", "/")
 
 
 _FIELDS: dict[str, _Check] = {
     "archs": _archs,
     "sources": _patterns,
-    "include-dirs": _strings,
+    "include-dirs": _folders,
     "toolkit-headers": _choice("auto", "bundled", "installed", "none"),
     "host-code": _choice("skip", "error"),
     "defines": _defines,
@@ -369,7 +385,7 @@ _MODULE_FIELDS: dict[str, _Check] = {
     "name": _module_name,
     "name-expressions": _strings,
     "archs": _archs,
-    "include-dirs": _strings,
+    "include-dirs": _folders,
     "defines": _defines,
     "options": check_options,
 }

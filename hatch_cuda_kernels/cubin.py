@@ -86,6 +86,7 @@ class _Elf:
         if len(data) < 64 or data[:7] != b"\x7fELF\x02\x01\x01":
             raise ImageFormatError("not a 64-bit little-endian ELF file")
         self.data = data
+        self._names_left = 16 * len(data)  # names may overlap in their table, which no compiler does to this degree
         self.osabi = data[7]
         header = struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
         self.machine, self.flags = header[1], header[6]
@@ -128,11 +129,13 @@ class _Elf:
             raise ImageFormatError("a section reaches past the end of the file")
         return self.data[offset : offset + size]
 
-    @staticmethod
-    def _string(table: bytes, offset: int) -> str:
+    def _string(self, table: bytes, offset: int) -> str:
         end = table.find(b"\0", offset)
         if offset > len(table) or end < 0:
             raise ImageFormatError("a name reaches past its string table")
+        self._names_left -= end - offset
+        if self._names_left < 0:
+            raise ImageFormatError("the names are longer than the file allows")
         return table[offset:end].decode("utf-8", "backslashreplace")
 
 
@@ -197,15 +200,16 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         position += 4 + size
 
 
-_PTX_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)\b", re.MULTILINE)
-_PTX_ENTRY = re.compile(r"^\s*(?:\.(?:visible|weak|extern)\s+)*\.entry\s+([A-Za-z_$%][\w$]*)", re.MULTILINE)
+_PTX_VERSION = re.compile(r"^[ \t]*\.version[ \t]+\d+\.\d+", re.MULTILINE)
+_PTX_TARGET = re.compile(r"^[ \t]*\.target[ \t]+(sm_\d+[af]?)\b", re.MULTILINE)
+_PTX_ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)?\.entry[ \t]+([A-Za-z_$%][\w$]*)", re.MULTILINE)
 
 
 def read_ptx(data: bytes) -> PtxFacts:
     """Read PTX. Raises ImageFormatError for anything that is not PTX of NVRTC."""
     text = data.decode("latin-1")
     target = _PTX_TARGET.search(text)
-    if not target or not re.search(r"^\s*\.version\s+\d+\.\d+", text, re.MULTILINE):
+    if not target or not _PTX_VERSION.search(text):
         raise ImageFormatError("no PTX: .version or .target is missing")
     release = re.search(r"\bV(\d+\.\d+\.\d+)\b", text[:2000])
     entries = tuple(sorted(set(_PTX_ENTRY.findall(text))))
@@ -252,6 +256,8 @@ def _source_name(symbol: str) -> str | None:
         if match is None:
             break
         end = match.end() + int(match[0])
+        if end > len(rest):
+            return None
         part, rest = rest[match.end() : end], rest[end:]
         if not part.startswith("_GLOBAL__N_"):
             parts.append(part)

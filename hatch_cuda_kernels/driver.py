@@ -12,22 +12,22 @@ import contextlib
 import functools
 import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .arch import Capability
 from .errors import DriverError, ToolchainError
-from .toolchain import INSTALL_HINT
 
 __all__ = [
     "DeviceFacts",
     "RefusalError",
-    "current_ordinal",
     "device_capabilities",
     "device_facts",
     "driver_version",
     "in_context_of",
+    "ordinal_reader",
     "reach_device",
     "same_everywhere",
 ]
@@ -61,12 +61,18 @@ class DeviceFacts:
     driver: tuple[int, int]
 
 
+_importing = threading.Lock()
+
+
 def _core() -> Any:
     try:
-        import cuda.core
+        with _importing:  # cuda.core is seen half made by a second thread that imports it meanwhile
+            from cuda import core
     except ImportError as error:
+        from .toolchain import INSTALL_HINT
+
         raise ToolchainError(f"cuda-core cannot be imported ({error}); {INSTALL_HINT}") from None
-    return cuda.core
+    return core
 
 
 def device_facts(device: Any = None) -> DeviceFacts:
@@ -80,8 +86,10 @@ def device_facts(device: Any = None) -> DeviceFacts:
     except DriverError:
         raise
     except Exception as error:  # the bindings raise several kinds when the library or a device is missing
+        reason = _reason(error)
         what = "device" if device is None else f"device {device!r}"
-        raise DriverError(f"no usable NVIDIA {what}: {_reason(error)}; {_NO_DRIVER}") from None
+        hint = _AFTER_FORK if "NOT_INITIALIZED" in reason else _NO_DRIVER
+        raise DriverError(f"no usable NVIDIA {what}: {reason}; {hint}") from None
 
 
 def _check_alive() -> None:
@@ -93,17 +101,22 @@ def _check_alive() -> None:
         raise DriverError(f"CUDA cannot be used here: {_AFTER_FORK}")
 
 
-def current_ordinal() -> int | None:
-    """Ordinal of the calling thread's current device, or the one that cuda.core takes where none is: the first.
+def ordinal_reader() -> Callable[[], int | None]:
+    """A function that tells the ordinal of the calling thread's current device, made to be called often.
 
-    None where CUDA is not in use yet.
+    Where no device is current it tells the one that cuda.core takes, the first; None where CUDA is not in use yet.
     """
     from cuda.bindings import driver
 
-    status, device = driver.cuCtxGetDevice()
-    if not status:
-        return int(device)
-    return 0 if status == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT else None
+    ask, nothing_current = driver.cuCtxGetDevice, driver.CUresult.CUDA_ERROR_INVALID_CONTEXT
+
+    def current_ordinal() -> int | None:
+        status, device = ask()
+        if device is not None:
+            return int(device)
+        return 0 if status == nothing_current else None
+
+    return current_ordinal
 
 
 @functools.lru_cache(maxsize=1)
@@ -188,8 +201,14 @@ def device_capabilities() -> list[Capability]:
     return [device_facts(ordinal).capability for ordinal in range(count)]
 
 
+def _after_fork() -> None:
+    global _importing
+    _importing = threading.Lock()
+    same_everywhere.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=same_everywhere.cache_clear)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _reason(error: BaseException) -> str:

@@ -43,7 +43,17 @@ if TYPE_CHECKING:
     from .plan import CompiledImage, Unit
     from .toolchain import Toolchain
 
-__all__ = ["JIT_VARIABLE", "explain", "fallback_image", "installed_package", "load_kernel", "load_module"]
+__all__ = [
+    "JIT_VARIABLE",
+    "calling_package",
+    "explain",
+    "explain_installed",
+    "fallback_image",
+    "image_with",
+    "installed_package",
+    "load_kernel",
+    "load_module",
+]
 
 JIT_VARIABLE = "HATCH_CUDA_KERNELS_JIT"
 
@@ -70,7 +80,7 @@ def load_kernel(name: str, *, package: str | None = None, device: Any = None) ->
         ToolchainError, CompilationError: the run-time fallback was needed and could not compile.
     """
     if package is None:
-        package = _calling_package()
+        package = calling_package()
     kernel = _kernels.get((package, name, device))  # all that a repeated call costs
     if kernel is None:
         kernel = _load_for(_kernels, package, name, device)
@@ -83,7 +93,7 @@ def load_module(name: str, *, package: str | None = None, device: Any = None) ->
     `name` is a module's name; the rest is as for load_kernel. In the result, `get_kernel` takes source names.
     """
     if package is None:
-        package = _calling_package()
+        package = calling_package()
     module = _modules.get((package, name, device))
     if module is None:
         module = _load_for(_modules, package, name, device)
@@ -112,7 +122,7 @@ def explain(
         ConfigurationError: a capability or version that cannot be read.
     """
     if package is None:
-        package = _calling_package()
+        package = calling_package()
     try:
         device = None if compute_capability is None else parse_version(compute_capability, "compute_capability")
         driver = None if driver_version is None else parse_version(driver_version, "driver_version")
@@ -124,8 +134,8 @@ def explain(
 # -- packages ----------------------------------------------------------------------------------------------------
 
 
-def _calling_package() -> str:
-    """Import package of the code that called the public function."""
+def calling_package() -> str:
+    """Import package of the code that called the function that calls this one."""
     names = sys._getframe(2).f_globals
     package = names.get("__package__")
     if package is None:
@@ -293,6 +303,7 @@ _kernels: _Table = {}
 _modules: _Table = {}
 _objects: dict[tuple[object, ...], Any] = {}
 _refused: dict[tuple[object, ...], str] = {}
+_current_ordinal: Callable[[], int | None] | None = None
 _lock = threading.RLock()
 _abandoned: list[object] = []
 
@@ -366,7 +377,7 @@ def _not_found(
 ) -> KernelNotFoundError:
     known = sorted(known)
     plain = known if what == "module" else dict.fromkeys(_split(entry)[1] for entry in known)
-    near = difflib.get_close_matches(squeeze_name(name), [*plain, *known], n=3, cutoff=0.5)
+    near = difflib.get_close_matches(squeeze_name(name), dict.fromkeys([*plain, *known]), n=3, cutoff=0.5)
     if near:
         message = f"did you mean {' or '.join(map(repr, near))}?"
     elif known:
@@ -432,14 +443,34 @@ def _images_with(module: Module, kernel: str) -> list[Image]:
     return [image for image in module.images if module.lowered(kernel, image) is not None]
 
 
+def image_with(package: str, name: str) -> tuple[bytes, str, bool]:
+    """An image that holds a kernel, the kernel's symbol there, and whether it is PTX. Asks no driver.
+
+    Raises KernelNotFoundError, and IntegrityError where no image is as it was built.
+    """
+    source = _source_of(package)
+    if isinstance(source, _Live):
+        _, compiled = source.find(name, None)
+        return compiled.data, _symbol_in(compiled, _split(name)[1], name), compiled.architecture.virtual
+    module, kernel = source.find(name)
+    failure = IntegrityError(f"{source.name} has no image with {name!r}")
+    for image in sorted(_images_with(module, kernel), key=lambda image: image.architecture.virtual):
+        try:
+            return source.package.read_image(image), module.lowered(kernel, image) or "", image.architecture.virtual
+        except IntegrityError as error:
+            failure = error
+    raise failure
+
+
 def _load_for(table: _Table, package: str, name: str, device: Any) -> Any:
     """Fill `table`, which is that of kernels or that of modules, and return what was asked for."""
-    from .driver import current_ordinal, device_facts, in_context_of, same_everywhere
-
-    if device is None and table:
-        ordinal = current_ordinal()
-        if ordinal is not None and (found := table.get((package, name, ordinal))) is not None:
+    global _current_ordinal
+    if device is None and _current_ordinal is not None:
+        found = table.get((package, name, _current_ordinal()))
+        if found is not None:
             return found
+    from .driver import device_facts, in_context_of, ordinal_reader, same_everywhere
+
     whole_module = table is _modules
     source = _source_of(package)
     if isinstance(source, _Shipped):
@@ -469,6 +500,7 @@ def _load_for(table: _Table, package: str, name: str, device: Any) -> Any:
             table[package, name, device] = found
         elif same_everywhere():
             table[package, name, None] = found
+        _current_ordinal = _current_ordinal or ordinal_reader()
     return found
 
 

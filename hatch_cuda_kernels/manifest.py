@@ -38,7 +38,8 @@ SOURCE_DIRECTORY = "src"
 
 _MAX_BYTES = 256 * 1024 * 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?")
+_RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?", re.ASCII)
+_UNSAFE = re.compile(r"[\\:\x00-\x1f\ud800-\udfff]")
 _INSIGNIFICANT_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
 _RESERVED_STEM = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
@@ -54,13 +55,16 @@ def squeeze_name(name: str) -> str:
 
 
 def check_relative_path(path: str, where: str) -> str:
-    """Return `path` if it is relative, stays below its folder and means the same file on every system."""
+    """Return `path` if it is relative, stays below its folder and means the same file on every system.
+
+    Windows drops dots and spaces at the end of a name, so that ".. " would be "..".
+    """
     parts = path.split("/")
     if (
         not path
         or len(path) > 4096
-        or any(part in ("", ".", "..") for part in parts)
-        or any(character in "\\:" or ord(character) < 32 for character in path)
+        or any(not part or part.endswith((".", " ")) for part in parts)
+        or _UNSAFE.search(path)
         or (os.name == "nt" and any(_RESERVED_STEM.fullmatch(part) for part in parts))
     ):
         raise ManifestError(f"{where}: {path!r} is not a path inside the package")

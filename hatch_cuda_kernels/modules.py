@@ -83,13 +83,16 @@ def find_modules(
         spec for label, module, at in found if (spec := _specify(label, module, config, packages, where, at, problems))
     ]
     _check_names(specs, where, problems)
-    for folder in dict.fromkeys(name for spec in specs for name in spec.include_dirs):
-        if not (root / folder).is_dir():
-            problems.append(f"{where}.include-dirs: there is no folder {folder}; paths start at the project's root")
+    written = [(f"{where}.include-dirs", config.include_dirs)]
+    written += [(f"{where}.modules[{i}].include-dirs", m.include_dirs or ()) for i, m in enumerate(config.modules)]
+    for at, folders in written:
+        for folder in dict.fromkeys(folders):
+            if not (root / _label(folder)).is_dir():
+                problems.append(f"{at}: there is no folder {folder}; paths start at the project's root")
     if not specs and not problems:
-        folders = ", ".join(package.folder for package in packages) or "no package"
+        shipped = ", ".join(package.folder for package in packages) or "no package"
         problems.append(
-            f"{where}: nothing to compile; there is no .cu file inside what the wheel ships ({folders}). "
+            f"{where}: nothing to compile; there is no .cu file inside what the wheel ships ({shipped}). "
             "Put one there, or name them with the key sources"
         )
     if problems:
@@ -106,6 +109,9 @@ def match_patterns(
     """
     patterns = list(patterns)
     files = list(walk_files(root))
+    if suffix is not None:
+        endings = {posixpath.splitext(pattern)[1] for pattern in patterns if not pattern.startswith("!")} - {""}
+        files = [label for label in files if label.endswith((suffix, *endings))]
     for pattern in patterns:
         try:
             hit = pattern.startswith("!") or any(True for _ in GitIgnoreSpec.from_lines([pattern]).match_files(files))
@@ -113,12 +119,13 @@ def match_patterns(
             problems.append(f"{where}: {pattern!r} is no pattern ({error})")
             return []
         if not hit:
-            problems.append(f"{where}: {pattern!r} matches no file; patterns start at the project's root")
-    selected = sorted(GitIgnoreSpec.from_lines(patterns).match_files(files))
-    if suffix is None:
-        return selected
-    named = (*{posixpath.splitext(pattern)[1] for pattern in patterns} - {""}, suffix)
-    return [label for label in selected if label.endswith(named)]
+            what = "no file" if suffix is None else f"no {suffix} file"
+            problems.append(f"{where}: {pattern!r} matches {what}; patterns start at the project's root")
+    return sorted(GitIgnoreSpec.from_lines(patterns).match_files(files))
+
+
+def _label(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/"))
 
 
 def _all_cu_files(root: Path) -> list[str]:
@@ -166,7 +173,7 @@ def _specify(
         source=label,
         name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
         archs=config.archs if module.archs is None else module.archs,
-        include_dirs=tuple(posixpath.normpath(folder.replace("\\", "/")) for folder in include_dirs),
+        include_dirs=tuple(_label(folder) for folder in include_dirs),
         defines={**config.defines, **module.defines},
         options={**config.options, **module.options},
     )

@@ -10,6 +10,7 @@ folder and the toolkit's headers are on the search path. So what is compiled is 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import posixpath
@@ -22,18 +23,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .arch import Architecture
+from .arch import Architecture, format_capability
 from .cubin import ImageFormatError, plain_names, read_cubin, read_ptx, spills_from_log
 from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .options import field_name
-from .plan import CompiledImage, CompileJob, Reads
-from .sources import SourceFile, text_problem
+from .plan import CompiledImage, CompileJob, Reads, Unit
+from .sources import SourceFile, join_label, text_problem
+from .standins import write_standins
 from .toolchain import import_nvrtc
 from .toolkit import (
+    ANY_HEADER,
     HeaderRoot,
     carries_headers,
     digest_header,
+    digest_roots,
     find_header,
     installed_roots,
     wants_bundled,
@@ -71,8 +75,12 @@ class Workspace:
             (target / ".complete").touch()
         return target
 
+    def standins(self) -> Path:
+        """Our stand-ins for standard headers."""
+        return write_standins(self.path / "standins")
+
     def labelled_copy(self, root: Path, label: str) -> Path:
-        """A copy of a folder of toolkit headers that call themselves by `label`, not by where they lie."""
+        """A copy of a folder of headers that call themselves by `label`, not by where they lie."""
         target = self.path / f"labelled-{label.replace('/', '-')}"
         if not target.is_dir():
             staging = Path(tempfile.mkdtemp(prefix="labelling-", dir=self.path))
@@ -85,6 +93,7 @@ class Workspace:
                     (staging / inside / name).write_bytes(_line_directive(shown) + data)
             with contextlib.suppress(OSError):  # another worker was first
                 staging.rename(target)
+            shutil.rmtree(staging, ignore_errors=True)
         return target
 
 
@@ -111,32 +120,28 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
     """
     unit = job.unit
     _check_text(job, unit.closure.files[unit.source])
-    stage = _Stage(job, space, labelled=unit.labelled)
+    stage = _Stage(job, space, labelled=False)
     try:
-        image = stage.compile()
-        if not unit.labelled and stage.leaks(image):
+        if unit.labelled:
+            reads = stage.preprocess() if stage.traceable else stage.everything()
+        else:
+            image = stage.compile()
+            reads = stage.reads_of_compile()
+        if unit.labelled or stage.leaks(image):
             stage.remove()
             stage = _Stage(job, space, labelled=True)
             image = stage.compile()
-        warnings = list(image.warnings)
+        warnings = [*image.warnings, *_foreign_headers(job, reads, stage.installed)]
         if stage.leaks(image):
             warnings.append(
                 f"{job}: the image holds the path of the folder that it was compiled in (debug = true does that), so "
                 "two builds differ"
             )
-        if names := [label for label in unit.closure.names_time if label in image.reads.files]:
+        if names := [label for label in unit.closure.names_time if label in reads.files]:
             warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
-        return _replace_warnings(image, warnings)
+        return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
     finally:
         stage.remove()
-
-
-def _replace_warnings(image: CompiledImage, warnings: Sequence[str]) -> CompiledImage:
-    return CompiledImage(**{**_fields(image), "warnings": tuple(warnings)})
-
-
-def _fields(image: CompiledImage) -> dict[str, Any]:
-    return {name: getattr(image, name) for name in CompiledImage.__dataclass_fields__}
 
 
 def _check_text(job: CompileJob, file: SourceFile) -> None:
@@ -145,34 +150,74 @@ def _check_text(job: CompileJob, file: SourceFile) -> None:
         raise CompilationError(f"{job}: {file.label}: {problem}")
 
 
+def _foreign_headers(job: CompileJob, reads: Reads, roots: Sequence[HeaderRoot]) -> list[str]:
+    """A warning where toolkit headers were read that are of another CUDA release than the compiler."""
+    version = _version(job.release)
+    names: dict[tuple[int, int], list[str]] = {}
+    for root in roots:
+        if root.version not in (None, version):
+            found = [n for n in reads.installed if n == ANY_HEADER or find_header(n, roots) == Path(root.path, n)]
+            names.setdefault(root.version or version, []).extend(found)
+    return [
+        f"{job}: headers of CUDA {format_capability(other)} were read ({', '.join(found[:3])}), and NVRTC is "
+        f"{job.release}; install those of its own release"
+        for other, found in names.items()
+        if found
+    ]
+
+
 def _line_directive(shown: str) -> bytes:
     escaped = shown.replace("\\", "\\\\").replace('"', '\\"')
     return f'#line 1 "{escaped}"\n'.encode()
 
 
 class _Stage:
-    """The files of one job as the compiler sees them, and the compile itself."""
+    """The files of one job as the compiler sees them, and the compile itself.
+
+    `labelled` files are shown under names that are free of this machine's paths, by `#line` directives. NVRTC crashes
+    when it writes its trace of such a source, so that what is read is learned from an unlabelled run.
+    """
 
     def __init__(self, job: CompileJob, space: Workspace, *, labelled: bool) -> None:
         self.job, self.space, self.labelled = job, space, labelled
+        self.start = time.time_ns()
         unit = job.unit
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
-        up = max(label.count("../") for label in [*unit.closure.files, *(f"{d}/" for d in unit.include_dirs)])
-        self.root = self.path.joinpath("tree", *["_"] * up)
+        self.root = self.path.joinpath("tree", *["_"] * _height(unit))
         self.trace = self.path / "trace"
+        self.traceable = not labelled and not any(_LINE.search(file.data) for file in unit.closure.files.values())
         for label, file in unit.closure.files.items():
-            path = Path(os.path.normpath(self.root / label))
+            path = self._place(label)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._shown(file))
+        self._make_detours()
         version = _version(job.release)
         self.bundled: list[Path] = []
         self.installed: tuple[HeaderRoot, ...] = ()
+        self.standins: list[Path] = []
         if unit.closure.external:
             if wants_bundled(unit.toolkit_headers, version):
                 headers = space.bundled_headers(version)
                 self.bundled = [headers, headers / "cccl"]
             if wants_installed(unit.toolkit_headers):
                 self.installed = installed_roots()
+            if unit.toolkit_headers != "none":
+                self.standins = [space.standins()]
+
+    def _place(self, label: str) -> Path:
+        return Path(os.path.normpath(self.root / label))
+
+    def _make_detours(self) -> None:
+        """Make the folder `a` for `#include "a/../b.h"`, which may hold none of the files."""
+        unit = self.job.unit
+        for label, file in unit.closure.files.items():
+            for spelling in {match[1].decode("utf-8", "surrogateescape") for match in _DETOUR.finditer(file.data)}:
+                for folder in (posixpath.dirname(label), *unit.include_dirs):
+                    parts = posixpath.join(folder, spelling).split("/")
+                    for count, part in enumerate(parts):
+                        if part == ".." and not os.path.isabs(spelling):
+                            with contextlib.suppress(OSError):
+                                self._place("/".join(parts[:count])).mkdir(parents=True, exist_ok=True)
 
     def remove(self) -> None:
         """Delete the files."""
@@ -191,33 +236,46 @@ class _Stage:
         return _line_directive(self._label_shown(file.label)) + file.data if self.labelled else file.data
 
     def _header_folders(self) -> list[Path]:
-        bundled, installed = self.bundled, [Path(root.path) for root in self.installed]
+        bundled, installed, standins = self.bundled, [Path(root.path) for root in self.installed], self.standins
         if self.labelled:
             bundled = [self.space.labelled_copy(bundled[0], "toolkit")] if bundled else []
             bundled = [root for top in bundled for root in (top, top / "cccl")]
             installed = [
                 self.space.labelled_copy(root, f"toolkit/installed-{index}") for index, root in enumerate(installed)
             ]
-        return [*bundled, *installed]
+            standins = [self.space.labelled_copy(root, "toolkit/standins") for root in standins]
+        return [*bundled, *installed, *standins]
 
-    def compile(self) -> CompiledImage:
-        """Run NVRTC and check what comes out."""
+    def _call(self, extra: Sequence[bytes], expressions: Sequence[str]) -> tuple[str, bytes, dict[str, str]]:
+        """Run NVRTC: (log, image, expression -> lowered name). Raises CompilationError."""
         job, unit = self.job, self.job.unit
         nvrtc = import_nvrtc()
-        source = Path(os.path.normpath(self.root / unit.source))
+        source = self._place(unit.source)
         flags = _flags(job)
-        flags += [b"-I" + os.fsencode(os.path.normpath(self.root / folder)) for folder in unit.include_dirs]
+        flags += [b"-I" + os.fsencode(self._place(folder)) for folder in unit.include_dirs]
         flags += [b"-I" + os.fsencode(folder) for folder in self._header_folders()]
-        flags.append(b"--fdevice-time-trace=" + os.fsencode(self.trace))
-        start = time.perf_counter()
-        error, log, result = _run(
-            nvrtc, source.read_bytes(), os.fsencode(source), flags, unit.name_expressions, job.architecture
-        )
-        seconds = time.perf_counter() - start
+        flags += extra
+        error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, job.architecture)
         log = self._relabel(log)
         if error or result is None:
             raise CompilationError(_refusal(job, log or str(error)))
-        data, lowered = result
+        return log, *result
+
+    @property
+    def _trace_flag(self) -> list[bytes]:
+        return [b"--fdevice-time-trace=" + os.fsencode(self.trace)] if self.traceable else []
+
+    def preprocess(self) -> Reads:
+        """What a compile would read, from a run of the front end alone."""
+        self._call([*self._trace_flag, b"--fdevice-syntax-only"], ())
+        return self.reads_of_compile()
+
+    def compile(self) -> CompiledImage:
+        """Run NVRTC and check what comes out."""
+        job = self.job
+        start = time.perf_counter()
+        log, data, lowered = self._call(self._trace_flag, job.unit.name_expressions)
+        seconds = time.perf_counter() - start
         entries = _facts(job, data, log)
         kernels = _kernel_names(job, entries, lowered)
         return CompiledImage(
@@ -226,67 +284,111 @@ class _Stage:
             data=data,
             kernels=kernels,
             entries=entries,
-            reads=self._reads(),
+            reads=Reads(files={}),
             warnings=_warnings(log),
             seconds=seconds,
         )
 
     def _relabel(self, log: str) -> str:
         root = os.path.normpath(self.root)
-        return log.replace(f"{root}{os.sep}", "").replace(f"{_VIRTUAL_ROOT}/", "").replace(str(self.space.path), "")
+        log = log.replace(f"{root}{os.sep}", "").replace(f"{_VIRTUAL_ROOT}/", "")
+        return log.replace(f"{self.space.path}{os.sep}", "")
 
-    def _reads(self) -> Reads:
-        """What was read, from NVRTC's own trace; all files at hand where it wrote none."""
+    def reads_of_compile(self) -> Reads:
+        """What was read, from NVRTC's own trace; everything at hand where it wrote none."""
         unit = self.job.unit
-        files = {unit.source}
-        installed: set[str] = set()
-        traced = _traced_headers(self.trace.with_suffix(".json"))
+        traced = _traced_headers(self.trace.with_suffix(".json")) if self.traceable else None
         if traced is None:
-            files.update(unit.closure.files)
-        roots = [(str(Path(root.path)), root) for root in self.installed]
-        copies = [(str(self.space.path / f"labelled-toolkit-installed-{i}"), r) for i, r in enumerate(self.installed)]
-        base = os.path.normpath(self.root)
-        for path in traced or ():
+            return self.everything()
+        files, installed = {unit.source}, set[str]()
+        base, private = os.path.normpath(self.root), f"{self.space.path}{os.sep}"
+        for path in traced:
             label = os.path.relpath(path, base).replace(os.sep, "/")
             if label in unit.closure.files:
                 files.add(label)
-            elif not path.startswith(str(self.space.path)) or "labelled-toolkit-installed-" in path:
-                inside = [path[len(top) + 1 :] for top, _ in [*roots, *copies] if path.startswith(top + os.sep)]
-                if not inside:
-                    raise CompilationError(
-                        f"{self.job}: {path} was read, which is outside the project and its include-dirs; include it "
-                        "by a relative name and add its folder to include-dirs"
-                    )
-                installed.add(min(inside, key=len).replace(os.sep, "/"))
-        for label in files - {unit.source}:
-            _check_text(self.job, unit.closure.files[label])
-        digests = {}
-        for name in sorted(installed):
-            found = find_header(name, self.installed)
-            if found is not None:
-                digests[name] = digest_header(found)
-        return Reads(
-            files={label: unit.closure.files[label].sha256 for label in sorted(files)},
-            installed=digests,
-            missing=self._missing(files),
+            elif not path.startswith(private):
+                tops = [root.path for root in self.installed if path.startswith(root.path + os.sep)]
+                if not tops:
+                    raise self._outside(path)
+                installed.add(path[len(max(tops, key=len)) + 1 :].replace(os.sep, "/"))
+        return self._reads(files, installed)
+
+    def everything(self) -> Reads:
+        """All files that could be read. A file that an absolute path leads to is none of them, and refused."""
+        unit = self.job.unit
+        for file in unit.closure.files.values():
+            spelled = {include.spelling for include in file.scan.includes}
+            if file.scan.computed:
+                spelled.update(match[1].decode("utf-8", "surrogateescape") for match in _QUOTED.finditer(file.data))
+            for name in sorted(spelled):
+                if os.path.isabs(name) and os.path.isfile(name):
+                    raise self._outside(name)
+        return self._reads(set(unit.closure.files), {ANY_HEADER} if self.installed else set())
+
+    def _outside(self, path: str) -> CompilationError:
+        return CompilationError(
+            f"{self.job}: {path} was read, which is outside the project and its include-dirs; include it by a "
+            "relative name and add its folder to include-dirs"
         )
 
-    def _missing(self, files: set[str]) -> tuple[str, ...]:
+    def _reads(self, files: set[str], installed: set[str]) -> Reads:
+        unit = self.job.unit
+        for label in files - {unit.source}:
+            _check_text(self.job, unit.closure.files[label])
+        missing = self._missing(files)
+        for label in files:
+            for match in _HAS_ABSOLUTE.finditer(unit.closure.files[label].data):
+                name = match[1].decode("utf-8", "surrogateescape")
+                (installed if os.path.isfile(name) else missing).add(name)
+        return Reads(
+            files={label: unit.closure.files[label].sha256 for label in sorted(files)},
+            installed={name: self._digest(name) for name in sorted(installed)},
+            missing=tuple(sorted(missing)),
+        )
+
+    def _digest(self, name: str) -> str:
+        """Digest of an installed header; empty, which nothing ever equals, where it changed since the compile."""
+        if name == ANY_HEADER:
+            return digest_roots(self.installed)
+        path = find_header(name, self.installed)
+        try:
+            if path is None or path.stat().st_ctime_ns >= self.start:
+                return ""
+            return digest_header(path)
+        except OSError:
+            return ""
+
+    def _missing(self, files: set[str]) -> set[str]:
         """Headers asked for by the files read that nobody has: were one to appear, the image could change."""
         unit = self.job.unit
         if not unit.closure.external or not wants_installed(unit.toolkit_headers):
-            return ()
+            return set()
         asked = {include.spelling for label in files for include in unit.closure.files[label].scan.includes}
         folders = [HeaderRoot(path=str(path), version=None) for path in self.bundled]
         known = {posixpath.normpath(label) for label in unit.closure.files}
-        return tuple(
-            sorted(
-                name
-                for name in asked
-                if not any(posixpath.normpath(posixpath.join(d, name)) in known for d in unit.include_dirs)
-                and find_header(name, [*folders, *self.installed]) is None
-            )
-        )
+        return {
+            name
+            for name in asked
+            if not os.path.isabs(name)
+            and not any(posixpath.normpath(posixpath.join(d, name)) in known for d in unit.include_dirs)
+            and find_header(name, [*folders, *self.installed]) is None
+        }
+
+
+_LINE = re.compile(rb"(?:#|%:)(?:[ \t\f\v]|\\[ \t]*\r?\n|/\*.*?\*/)*(?:l(?:\\[ \t]*\r?\n)*ine\b|\d)", re.DOTALL)
+"""A `#line` directive, or something like one."""
+
+_DETOUR = re.compile(rb'["<]([^"<>\n]*[^"<>\n/]/\.\./[^"<>\n]*)[">]')
+_QUOTED = re.compile(rb'["<]([^"<>\n]+)[">]')
+_UPWARDS = re.compile(rb"(?:\.\./+)+")
+_HAS_ABSOLUTE = re.compile(rb'__has_(?:include|include_next|embed)\b[^\n"<]*["<](/[^"<>\n]+)[">]')
+
+
+def _height(unit: Unit) -> int:
+    """How many folders above the project's root an include of this unit could climb."""
+    labels = [*unit.closure.files, *(f"{folder}/" for folder in unit.include_dirs)]
+    climbs = [match[0] for file in unit.closure.files.values() for match in _UPWARDS.finditer(file.data)]
+    return max(label.count("../") for label in labels) + max((climb.count(b"../") for climb in climbs), default=0)
 
 
 def _version(release: str) -> tuple[int, int]:
@@ -428,22 +530,14 @@ def _warnings(log: str) -> tuple[str, ...]:
 
 
 def _refusal(job: CompileJob, log: str) -> str:
-    """NVRTC's message with what was being compiled, and a hint where the cause is known."""
+    """NVRTC's message with what was being compiled, how it got there, and a hint where the cause is known."""
     message = f"{job}: NVRTC refuses {job.unit.source}\n{log}"
+    if (place := re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.MULTILINE)) and (
+        chain := _chain(job.unit, place[1])
+    ):
+        message += f"\n{' <- '.join(chain)} (what includes what)"
     if match := re.search(r'cannot open source file "([^"]+)"', log):
-        name = match[1]
-        if job.unit.toolkit_headers == "none":
-            hint = f"toolkit-headers is 'none', so {name} has to be in a folder of include-dirs"
-        elif name in _HOST_HEADERS:
-            hint = f"<{name}> is a header of the host; use its counterpart in <cuda/std/...>, or guard the include"
-        elif not carries_headers(_version(job.release)) and not installed_roots():
-            hint = (
-                f"NVRTC {job.release} carries no headers and none are installed; install the extra "
-                f"cu{job.release.split('.')[0]}, or add the folder of {name} to include-dirs"
-            )
-        else:
-            hint = f"add the folder that holds {name} to include-dirs (paths from the project's root)"
-        message += f"\nhint: {hint}"
+        message += f"\nhint: {_header_hint(job, match[1])}"
     elif "execution space" in log or "host function" in log or "host variable" in log:
         message += (
             "\nhint: this is host code, which NVRTC does not compile; guard it with #ifndef __CUDACC_RTC__, or move "
@@ -452,54 +546,48 @@ def _refusal(job: CompileJob, log: str) -> str:
     return message
 
 
+def _header_hint(job: CompileJob, name: str) -> str:
+    if job.unit.toolkit_headers == "none":
+        return f"toolkit-headers is 'none', so {name} has to be in a folder of include-dirs"
+    if name in _HOST_HEADERS:
+        return (
+            f"<{name}> is a header of the host, which device code cannot use; guard its include with "
+            "#ifndef __CUDACC_RTC__, or use a counterpart in <cuda/std/...>"
+        )
+    if not carries_headers(_version(job.release)) and not installed_roots():
+        return (
+            f"NVRTC {job.release} carries no headers and none are installed; install the extra "
+            f"cu{job.release.split('.')[0]}, or add the folder of {name} to include-dirs"
+        )
+    if name.startswith(("cuda/", "cub/", "thrust/", "nv/")):
+        return f"{name} is of CCCL; install a nvidia-cuda-cccl that has it, or add its folder to include-dirs"
+    return f"add the folder that holds {name} to include-dirs (paths from the project's root)"
+
+
+def _chain(unit: Unit, label: str) -> list[str]:
+    """A shortest way of includes from a project header back to the source; empty for the source itself."""
+    came: dict[str, str] = {}
+    pending = [unit.source]
+    for current in pending:
+        for include in unit.closure.files[current].scan.includes:
+            folders = [posixpath.dirname(current)] if include.quoted else []
+            found = (join_label(folder, include.spelling) for folder in (*folders, *unit.include_dirs))
+            target = next((name for name in found if name in unit.closure.files), None)
+            if target is not None and target not in came and target != unit.source:
+                came[target] = current
+                pending.append(target)
+    chain = [label]
+    while chain[-1] in came:
+        chain.append(came[chain[-1]])
+    return chain if len(chain) > 1 else []
+
+
 _HOST_HEADERS = frozenset(
-    [
-        "algorithm",
-        "array",
-        "atomic",
-        "cassert",
-        "cfloat",
-        "chrono",
-        "climits",
-        "cmath",
-        "complex",
-        "cstddef",
-        "cstdint",
-        "cstdio",
-        "cstdlib",
-        "cstring",
-        "exception",
-        "fstream",
-        "functional",
-        "future",
-        "iomanip",
-        "iostream",
-        "iterator",
-        "limits",
-        "map",
-        "memory",
-        "mutex",
-        "numeric",
-        "optional",
-        "queue",
-        "random",
-        "set",
-        "sstream",
-        "stdexcept",
-        "string",
-        "thread",
-        "tuple",
-        "type_traits",
-        "unordered_map",
-        "utility",
-        "variant",
-        "vector",
-        "assert.h",
-        "math.h",
-        "stddef.h",
-        "stdint.h",
-        "stdio.h",
-        "stdlib.h",
-        "string.h",
-    ]
+    """
+    any codecvt condition_variable coroutine csetjmp csignal cstdarg cwchar deque exception execution filesystem format
+    forward_list fstream future iomanip ios iosfwd iostream istream list locale map memory memory_resource mutex new
+    ostream queue random ranges regex scoped_allocator set shared_mutex sstream stack stdexcept stop_token streambuf
+    string strstream syncstream system_error thread typeindex typeinfo unordered_map unordered_set valarray vector
+    errno.h fcntl.h pthread.h signal.h sys/time.h sys/types.h unistd.h windows.h cuda.h
+    """.split()
 )

@@ -5,18 +5,18 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 import importlib.util
 import posixpath
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .cubin import cubin_number
 from .errors import IntegrityError, ManifestError
 from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
-from .plan import Unit, make_unit
-from .sources import SourceFile
+
+if TYPE_CHECKING:  # what only the fallback needs is imported by it: every app pays for what stands above
+    from .plan import Unit
+    from .sources import SourceFile
 
 __all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit"]
 
@@ -45,7 +45,9 @@ def find_files(package: str) -> Files | None:
             return folder
     if any(Path(location).is_dir() for location in spec.submodule_search_locations):
         return None
-    files: Files = importlib.resources.files(package)
+    from importlib import resources
+
+    files: Files = resources.files(package)
     try:
         files.joinpath(DIRECTORY).joinpath(MANIFEST_FILE).read_bytes()
     except OSError:
@@ -71,6 +73,8 @@ class InstalledPackage:
 
     def read_image(self, image: Image) -> bytes:
         """The bytes of an image. Raises IntegrityError unless they are those that were built."""
+        from .cubin import cubin_number
+
         data = self._read(image.file)
         _check(data, image.size, image.sha256, f"{self.name}: {DIRECTORY}/{image.file}")
         if not image.architecture.virtual and cubin_number(data) != image.architecture.number:
@@ -105,6 +109,8 @@ class ShippedTree:
 
     def open(self, label: str) -> SourceFile | None:
         """See sources.Tree. Only what the manifest lists exists. Raises IntegrityError."""
+        from .sources import SourceFile
+
         return SourceFile(label, self._package.read_source(label)) if label in self._listed else None
 
     def files_below(self, label: str) -> Iterator[str]:
@@ -115,6 +121,8 @@ class ShippedTree:
 
 def shipped_unit(package: InstalledPackage, module: Module) -> Unit:
     """The translation unit that the run-time fallback compiles for a module. Raises IntegrityError."""
+    from .plan import make_unit
+
     return make_unit(
         ShippedTree(package),
         package=package.name,

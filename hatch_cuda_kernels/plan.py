@@ -18,6 +18,7 @@ from ._version import __version__
 from .arch import Architecture
 from .manifest import Resources, canonical_json
 from .sources import Closure, Tree, close_over
+from .standins import standins_digest
 
 __all__ = ["CompileJob", "CompiledImage", "Reads", "Unit", "make_unit"]
 
@@ -57,6 +58,7 @@ class Unit:
             "defines": dict(self.defines),
             "name_expressions": list(self.name_expressions),
             "toolkit_headers": self.toolkit_headers if self.closure.external else "none",
+            "standins": standins_digest() if self.closure.external and self.toolkit_headers != "none" else None,
         }
         return hashlib.sha256(canonical_json(value)).digest()
 

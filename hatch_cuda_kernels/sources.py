@@ -67,7 +67,7 @@ _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 _LEXEME = re.compile(
     rb"(?P<header>^[ \t]*(?:\#|%:)[ \t]*(?:include|include_next|import)[ \t]*<[^>\n]*>)"
     rb"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
-    rb'|(?P<literal>R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"'
+    rb'|(?P<literal>(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\((?:.*?\)(?P=mark)"|.*\Z)'
     rb"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?<![\w])\.?\d(?:'?[\w.])*)",
     re.DOTALL | re.MULTILINE,
 )
@@ -189,16 +189,18 @@ def _read_regular(path: Path, label: str) -> bytes | None:
             return None
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ConfigurationError(f"{label}: cannot be read ({reason})") from None
-    with os.fdopen(handle, "rb") as stream:
+    try:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
             return None
         if not stat.S_ISREG(mode):
             raise ConfigurationError(f"{label}: is not a regular file; headers and sources have to be")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as stream:  # fdopen refuses a folder, and leaves it open
             return stream.read()
-        except OSError as error:
-            raise ConfigurationError(f"{label}: cannot be read ({error.strerror})") from None
+    except OSError as error:
+        raise ConfigurationError(f"{label}: cannot be read ({error.strerror})") from None
+    finally:
+        os.close(handle)
 
 
 def walk_files(top: Path) -> Iterator[str]:

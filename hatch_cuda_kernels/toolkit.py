@@ -8,6 +8,7 @@ cuda.pathfinder; a toolkit of the system is not used, so that a build does not d
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -20,14 +21,19 @@ from pathlib import Path
 from .errors import ToolchainError
 
 __all__ = [
+    "ANY_HEADER",
     "HeaderRoot",
     "carries_headers",
     "digest_header",
+    "digest_roots",
     "find_header",
     "installed_roots",
     "wants_bundled",
     "wants_installed",
 ]
+
+ANY_HEADER = "*"
+"""Stands for all headers of the installed wheels, where it is not known which of them were read."""
 
 _FIRST_WITH_HEADERS = (13, 3)
 _LIBRARIES = ("cudart", "cccl", "nvcc", "curand")
@@ -106,11 +112,10 @@ def _version(root: Path) -> tuple[int, int] | None:
 
 
 def find_header(name: str, roots: Sequence[HeaderRoot]) -> Path | None:
-    """The file that `#include <name>` finds in `roots`, or None."""
-    for root in roots:
-        path = Path(root.path, name)
-        if path.is_file():
-            return path
+    """The file that `#include <name>` finds in `roots`, or None. An absolute name needs no root."""
+    for folder in [""] if os.path.isabs(name) else [root.path for root in roots]:
+        if os.path.isfile(path := os.path.join(folder, name)):
+            return Path(path)
     return None
 
 
@@ -123,3 +128,18 @@ def digest_header(path: Path) -> str:
     """SHA-256 of a header, in hex. Computed once per process as long as the file does not change."""
     status = os.stat(path)
     return _digest(str(path), status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4)
+def digest_roots(roots: Sequence[HeaderRoot]) -> str:
+    """SHA-256 over names and contents of everything below `roots`, in hex. Computed once per process."""
+    state = hashlib.sha256()
+    for index, root in enumerate(roots):
+        for folder, directories, names in os.walk(root.path):
+            directories.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                with contextlib.suppress(OSError):
+                    inside = f"{index} {path.relative_to(root.path).as_posix()} {digest_header(path)}\n"
+                    state.update(inside.encode("utf-8", "surrogateescape"))
+    return state.hexdigest()

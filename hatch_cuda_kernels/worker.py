@@ -3,7 +3,8 @@
 """Compiles in processes of their own: NVRTC's front end is serialised inside one, and a crash costs one image.
 
 A worker reads pickled jobs from its standard input and writes pickled results to its standard output. It ends at
-once when its input does, even in the middle of a compile, so that none outlives its build.
+once when its input does, even in the middle of a compile, so that none outlives its build; a build that was killed
+cannot remove its temporary folder any more, so its workers do.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -27,11 +31,13 @@ from .toolchain import Toolchain, probe
 __all__ = ["ask_toolchain", "compile_all", "main"]
 
 _PROBE = "probe"
+_CLEANUPS = 5
 _START = "import sys; sys.path[:] = {path!r}; from hatch_cuda_kernels.worker import main; main()"
 
 
 def main() -> None:
     """A worker's life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal's processes; the build tells us
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the results
     requests: queue.Queue[Any] = queue.Queue()
@@ -44,10 +50,17 @@ def main() -> None:
 
 
 def _read_requests(stream: BinaryIO, requests: queue.Queue[Any]) -> None:
+    space: Workspace | None = None
     try:
+        space = pickle.load(stream)
+        requests.put(space)
         while True:
             requests.put(pickle.load(stream))
     except BaseException:  # the end of the input, or a parent that died in the middle of a message
+        if space is not None:
+            for _ in range(_CLEANUPS):
+                shutil.rmtree(space.path, ignore_errors=True)
+                time.sleep(0.01)  # meanwhile other workers, and NVRTC in this one, may still write there
         os._exit(0)
 
 
@@ -66,11 +79,13 @@ class _Worker:
     def __init__(self, space: Workspace | None) -> None:
         self._space = space
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
     def ask(self, request: object, timeout: float | None = None) -> object:
         """Send one request and wait for its result. Raises EOFError where the worker died, TimeoutError past the
-        limit; the next request gets a new process."""
-        process = self._process or self._start()
+        limit, OSError where none can be started; the next request gets a new process."""
+        process = self._running()
         expired = threading.Event()
 
         def expire() -> None:
@@ -93,19 +108,33 @@ class _Worker:
         finally:
             if timer:
                 timer.cancel()
+            if expired.is_set():
+                self.stop()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        path = [entry if entry else os.getcwd() for entry in sys.path]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(path=path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert self._process.stdin is not None
-        pickle.dump(self._space, self._process.stdin)
-        return self._process
+    def _running(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise EOFError(None)
+            if self._process is None:
+                path = [entry if entry else os.getcwd() for entry in sys.path]
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", _START.format(path=path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
+                assert self._process.stdin is not None
+                with suppress(OSError):  # one that died already: its answer will be the end of the file
+                    pickle.dump(self._space, self._process.stdin)
+            return self._process
+
+    def close(self) -> None:
+        """End the process, and start no other."""
+        with self._lock:
+            self._closed = True
+        self.stop()
 
     def stop(self) -> None:
         """End the process now."""
-        process, self._process = self._process, None
+        with self._lock:
+            process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.wait()
@@ -122,8 +151,10 @@ def ask_toolchain() -> Toolchain:
         result = worker.ask(_PROBE)
     except EOFError as error:
         raise ToolchainError(f"loading NVRTC ends the process ({_ending(error.args[0])})") from None
+    except OSError as error:
+        raise _no_worker(error) from None
     finally:
-        worker.stop()
+        worker.close()
     if isinstance(result, CudaKernelsError):
         raise result
     assert isinstance(result, Toolchain)
@@ -154,6 +185,8 @@ def compile_all(
                 f"{job}: the compiler ended its process ({_ending(error.args[0])}) on {job.unit.source}; a crash of "
                 "NVRTC, or the machine had no memory left"
             )
+        except OSError as error:
+            return _no_worker(error)
         finally:
             idle.put(worker)
         assert isinstance(result, (CompiledImage, CudaKernelsError))
@@ -176,8 +209,12 @@ def _threads(count: int, pool: Sequence[_Worker]) -> Iterator[ThreadPoolExecutor
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in pool:
-            worker.stop()
+            worker.close()
         threads.shutdown(wait=True)
+
+
+def _no_worker(error: OSError) -> ToolchainError:
+    return ToolchainError(f"no process can be started to compile in ({error}); set HATCH_CUDA_KERNELS_JOBS lower")
 
 
 def _ending(code: int | None) -> str:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A small package with kernels, built by the real code and laid out as an installer would, and processes that use it."""
+"""A small package with kernels, built by the real code and laid out as by an installer; processes that use it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ ARCHS = ("sm_80", "sm_90", "sm_90a", "compute_80")
 EXPRESSIONS = ("axpby<float>", "axpby<double>")
 WHERE = "tool.hatch.build.hooks.cuda-kernels"
 
+_LOAD = "def load(name):\n    return load_kernel(name)\n"
+
 DEMO: Mapping[str, str] = {
-    "demo/__init__.py": "from hatch_cuda_kernels import load_kernel\n\n\ndef load(name):\n    return load_kernel(name)\n",
+    "demo/__init__.py": "from hatch_cuda_kernels import load_kernel\n\n\n" + _LOAD,
     "demo/__main__.py": "from hatch_cuda_kernels import load_kernel\n\nload_kernel('saxpy')\nprint('ran')\n",
-    "demo/module.py": "from hatch_cuda_kernels import load_kernel\n\n\ndef load(name):\n    return load_kernel(name)\n",
+    "demo/module.py": "from hatch_cuda_kernels import load_kernel\n\n\n" + _LOAD,
     "demo/sub/__init__.py": "",
-    "demo/sub/deep.py": "import hatch_cuda_kernels as kernels\n\n\ndef load(name):\n    return kernels.load_kernel(name)\n",
+    "demo/sub/deep.py": "from hatch_cuda_kernels import load_kernel\n\n\n" + _LOAD,
     "include/demo/gain.cuh": "#pragma once\n#define GAIN 2.0f\n",
     "demo/vector.cu": """\
 #include <demo/gain.cuh>
@@ -184,7 +186,11 @@ def edit_manifest(site: Site, change: Any) -> None:
 
 def install_editable(directory: Path, *, archs: Sequence[str] = ARCHS) -> tuple[Path, Path]:
     """An editable install of the package `demo`: its project's root, and the folder with its `.dist-info`."""
-    lines = ["[tool.hatch.build.hooks.cuda-kernels]", f"archs = {json.dumps(list(archs))}", 'include-dirs = ["include"]']
+    lines = [
+        "[tool.hatch.build.hooks.cuda-kernels]",
+        f"archs = {json.dumps(list(archs))}",
+        'include-dirs = ["include"]',
+    ]
     lines += ["[[tool.hatch.build.hooks.cuda-kernels.modules]]", 'source = "demo/vector.cu"']
     lines.append(f"name-expressions = {json.dumps(list(EXPRESSIONS))}")
     root = write_project(directory / "project", {**DEMO, "pyproject.toml": "\n".join(lines) + "\n"})
@@ -236,6 +242,7 @@ def run_python(
     timeout: float = 60,
     check: bool = True,
     cwd: Path | None = None,
+    executable: str = sys.executable,
 ) -> Result:
     """Run code in a fresh interpreter under a hard time limit, with `path` on its `sys.path`.
 
@@ -243,7 +250,7 @@ def run_python(
     """
     variables = {**environment, "PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, *options, "-c", _PRELUDE + code, *arguments],
+        [executable, *options, "-c", _PRELUDE + code, *arguments],
         env=variables,
         capture_output=True,
         text=True,

@@ -238,8 +238,26 @@ class TestVersions:
 
     @pytest.mark.parametrize(
         "value",
-        ["", "9", "9.0.1", "9.", ".0", "v9.0", "9.0 ", "9.0\n", "-9.0", "\u0669.0", "sm_90", (9,), (9, 0, 0), (9, -1)]
-        + [(9, True), ("9", "0"), (9.0, 0), b"\x09\x00"],
+        [
+            "",
+            "9",
+            "9.0.1",
+            "9.",
+            ".0",
+            "v9.0",
+            "9.0 ",
+            "9.0\n",
+            "-9.0",
+            "\u0669.0",
+            "sm_90",
+            (9,),
+            (9, 0, 0),
+            (9, -1),
+            (9, True),
+            ("9", "0"),
+            (9.0, 0),
+            b"\x09\x00",
+        ],
     )
     def test_is_refused(self, value: str | Sequence[int]) -> None:
         """What is no version is refused with the name of the argument and the two ways to write one."""

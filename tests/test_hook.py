@@ -290,6 +290,21 @@ class TestSdist:
         assert "demo/h.cuh" in run.output
         assert not list((tmp_path / "out").glob("*.tar.gz"))
 
+    def test_header_missing_for_another_architecture(self, tmp_path: Path) -> None:
+        """W2: a tree that lacks a header which only another architecture reads builds no wheel with a broken fallback."""
+        source = '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200\n#include "new.cuh"\n#endif\n' + KERNEL
+        project = make_project(tmp_path, files={"demo/k.cu": source})
+        for _ in range(2):
+            run = project.build()
+            assert run.status == 1
+            assert "new.cuh, which demo/k.cu includes when compiled for sm_120" in run.output
+        text = (project.root / "pyproject.toml").read_text()
+        project.write({"pyproject.toml": f"{text}jit = false\n"})
+        built(project)
+        guarded = source.replace(">= 1200", ">= 1200 && defined(NEVER)")
+        project.write({"pyproject.toml": text, "demo/k.cu": guarded})
+        built(project)
+
 
 class TestEditable:
     def test_ships_no_image(self, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ with every driver and compiler under `-m slow`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import combinations
 from typing import Literal
@@ -118,7 +118,9 @@ def chosen(names: Iterable[str], device: str, driver: Version, compiler: Version
 
 def told(candidate: Candidate | None) -> str | None:
     """A candidate as the oracle names it."""
-    return candidate and ("jit" if candidate.kind == "jit" else candidate.arch)
+    if candidate is None:
+        return None
+    return "jit" if candidate.kind == "jit" else candidate.arch
 
 
 def check(names: tuple[str, ...], device: str, driver: Version, compiler: Version, mode: Mode) -> None:
@@ -139,7 +141,7 @@ def sets(names: list[str], largest: int) -> Iterator[tuple[str, ...]]:
         yield from combinations(names, size)
 
 
-def test_acceptance_of_every_image(record_property: pytest.RecordProperty) -> None:
+def test_acceptance_of_every_image(record_property: Callable[[str, object], None]) -> None:
     """Every image is accepted exactly where NVIDIA's rules say so: all capabilities, drivers and compilers."""
     cases = 0
     for device in PUBLISHED:
@@ -166,7 +168,7 @@ REPRESENTATIVE = (
 PAIRS: list[tuple[Version, Version]] = [((13, 5), (13, 5)), ((13, 0), (13, 5)), ((12, 9), (13, 0))]
 
 
-def test_choice_among_up_to_three(record_property: pytest.RecordProperty) -> None:
+def test_choice_among_up_to_three(record_property: Callable[[str, object], None]) -> None:
     """The best image wins on every capability whatever lies beside it, with the fallback allowed or not."""
     cases = 0
     for names in sets(REPRESENTATIVE, 3):
@@ -187,7 +189,7 @@ FEWER = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", PUBLISHED)
-def test_choice_among_up_to_four(device: str, record_property: pytest.RecordProperty) -> None:
+def test_choice_among_up_to_four(device: str, record_property: Callable[[str, object], None]) -> None:
     """As above with sets of up to four images, each driver from 12.0 to 13.5 and each compiler."""
     cases = 0
     for names in sets(FEWER, 4):

@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line on real wheels: what it prints, what it returns, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projects import KERNEL, make_project
+
+SOURCES = {
+    "demo/scale.cu": '#include "value.cuh"\n' + KERNEL,
+    "demo/value.cuh": "// a header\n",
+    "demo/twice.cu": KERNEL + 'extern "C" __global__ void only_here(int *x) { *x = 1; }\n',
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel with two modules for sm_80, sm_90a and compute_80."""
+    project = make_project(tmp_path_factory.mktemp("cli"), 'archs = ["sm_80", "sm_90a", "compute_80"]', SOURCES)
+    run = project.build()
+    assert run.status == 0, run.output
+    return project.wheel()
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command line in a process of its own: (status, output, errors)."""
+
+    def run(*arguments: str | Path, **env: str) -> tuple[int, str, str]:
+        variables = {"HATCH_CUDA_KERNELS_CACHE": str(tmp_path / "cache"), **env}
+        done = subprocess.run(
+            [sys.executable, "-m", "hatch_cuda_kernels", *map(str, arguments)],
+            env={**os.environ, **variables}, capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def changed(wheel: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """A copy of a wheel whose files were changed."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return target
+
+
+MANIFEST = "demo/_cuda_kernels/manifest.json"
+
+
+class TestInspect:
+    def test_text(self, wheel: Path, command: Command) -> None:
+        """Modules x architectures, resources per kernel, the compiler and the fallback are shown."""
+        status, output, _ = command("inspect", wheel)
+        assert status == 0
+        for text in ("2 modules, 6 images", "NVRTC 1", "sm_90a", "twice:only_here", "3 source files", "registers"):
+            assert text in output
+
+    def test_json_is_the_manifest(self, wheel: Path, command: Command) -> None:
+        """--json gives the manifests as they are in the wheel, from a wheel and from a folder alike."""
+        status, output, _ = command("inspect", wheel, "--json")
+        with zipfile.ZipFile(wheel) as archive:
+            assert json.loads(output) == {"schema": 1, "packages": [json.loads(archive.read(MANIFEST))]}
+            archive.extractall(wheel.parent / "folder")
+        assert command("inspect", wheel.parent / "folder", "--json")[:2] == (0, output)
+        assert command("inspect", wheel.parent / "folder" / "demo", "--json")[:2] == (0, output)
+
+    def test_importable_package(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+        """An importable package is a target, from a folder or from a zip file on the path."""
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(tmp_path / "site")
+        shutil.copy(wheel, tmp_path / "demo.zip")
+        for path in ("site", "demo.zip"):
+            status, output, errors = command("verify", "demo", PYTHONPATH=str(tmp_path / path))
+            assert (status, output) == (0, "6 images: fine\n"), errors
+
+    @pytest.mark.parametrize("name", ["nothing-here.whl", "no/such/folder", "not_a_package"])
+    def test_no_target(self, command: Command, name: str) -> None:
+        """What is no target is one message."""
+        status, output, errors = command("inspect", name)
+        assert status in (1, 2)
+        assert not output
+        assert name in errors
+
+    def test_wheel_without_kernels(self, command: Command, tmp_path: Path) -> None:
+        """A wheel without a manifest, and a file that is no wheel, are named as such."""
+        with zipfile.ZipFile(tmp_path / "plain.whl", "w") as archive:
+            archive.writestr("plain/__init__.py", "")
+        (tmp_path / "text.whl").write_text("not a zip file")
+        assert "was it built with the hook" in command("inspect", tmp_path / "plain.whl")[2]
+        status, _, errors = command("inspect", tmp_path / "text.whl")
+        assert (status, "no wheel" in errors) == (1, True)
+
+
+class TestExplain:
+    @pytest.mark.parametrize(
+        ("capability", "driver", "kind", "arch"),
+        [
+            ("8.6", "13.5", "cubin", "sm_80"),
+            ("9.0", "13.5", "cubin", "sm_90a"),
+            ("12.0", "13.5", "ptx", "compute_80"),
+            ("12.0", "13.0", "jit", "sm_120"),
+            ("7.5", "13.5", "jit", "sm_75"),
+        ],
+    )  # fmt: skip
+    def test_choice(self, wheel: Path, command: Command, capability: str, driver: str, kind: str, arch: str) -> None:
+        """The choice for a capability and a driver, in text and as JSON."""
+        arguments = ("explain", wheel, "scale:scale", "--compute-capability", capability, "--driver", driver)
+        status, output, _ = command(*arguments, "--json")
+        value = json.loads(output)
+        assert (status, value["choice"]) == (0, {"kind": kind, "arch": arch})
+        assert {"schema", "kernel", "compute_capability", "choice", "candidates"} <= set(value)
+        assert all(set(found) == {"kind", "arch", "accepted", "reason"} for found in value["candidates"])
+        status, output, _ = command(*arguments)
+        assert f"{kind} {arch}" in output.splitlines()[0]
+
+    def test_nothing_serves(self, wheel: Path, command: Command) -> None:
+        """Status 1 and a null choice where nothing serves."""
+        arguments = ("explain", wheel, "only_here", "--compute-capability", "7.5", "--json")
+        status, output, _ = command(*arguments, HATCH_CUDA_KERNELS_JIT="0")
+        assert (status, json.loads(output)["choice"]) == (1, None)
+
+    def test_unknown_and_ambiguous_kernels(self, wheel: Path, command: Command) -> None:
+        """Near names and the module:kernel choices are listed; one line, status 1."""
+        status, _, errors = command("explain", wheel, "only_her", "--compute-capability", "8.0")
+        assert (status, "'only_here'" in errors) == (1, True)
+        status, _, errors = command("explain", wheel, "scale", "--compute-capability", "8.0")
+        assert (status, '"scale:scale", "twice:scale"' in errors) == (1, True)
+
+    def test_misuse(self, wheel: Path, command: Command) -> None:
+        """A capability that cannot be read is misuse."""
+        assert command("explain", wheel, "scale", "--compute-capability", "nine")[0] == 2
+
+    def test_without_device(self, wheel: Path, command: Command) -> None:
+        """Without a capability and without a device it says so, in a moment."""
+        status, _, errors = command("explain", wheel, "only_here")
+        assert (status, "NVIDIA" in errors) == (1, True)
+
+
+class TestVerify:
+    def test_fine(self, wheel: Path, command: Command) -> None:
+        """A wheel as built has no problem, its sources compile on their own, and nothing lacks a fallback."""
+        status, output, _ = command("verify", wheel, "--jit", "--json")
+        assert (status, json.loads(output)) == (0, {"schema": 1, "ok": True, "problems": [], "no_fallback": []})
+
+    @pytest.mark.parametrize(
+        ("change", "path", "problem"),
+        [
+            (lambda f: f.update({"demo/_cuda_kernels/scale.sm_80.cubin": b"\x7fELF"}), "scale.sm_80.cubin", "bytes"),
+            (lambda f: f.pop("demo/_cuda_kernels/scale.sm_80.cubin"), "scale.sm_80.cubin", "cannot be read"),
+            (lambda f: f.update({"demo/_cuda_kernels/stray.cubin": b"x"}), "stray.cubin", "not listed"),
+            (lambda f: f.pop("demo/_cuda_kernels/src/demo/value.cuh"), "src/demo/value.cuh", "cannot be read"),
+            (lambda f: f.update({MANIFEST: f[MANIFEST][:-20]}), "manifest.json", "not JSON"),
+            (lambda f: f.update({MANIFEST: f[MANIFEST].replace(b'"schema": 1', b'"schema": 9')}), "manifest.json", "9"),
+            (
+                lambda f: f.update({MANIFEST: f[MANIFEST].replace(b'"registers": ', b'"registers": 1')}),
+                "sm_80.cubin",
+                "other resources",
+            ),
+            (lambda f: f.update({MANIFEST: f[MANIFEST].replace(b'"sm_90a"', b'"sm_90"')}), "sm_90a.cubin", "not for"),
+        ],
+        ids="truncated missing stray no-header manifest schema resources architecture".split(),
+    )
+    def test_fault(
+        self, wheel: Path, command: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
+        path: str, problem: str,
+    ) -> None:  # fmt: skip
+        """Each fault is found, in the file that has it."""
+        damaged = changed(wheel, tmp_path / wheel.name, change)
+        status, output, _ = command("verify", damaged, "--json")
+        value = json.loads(output)
+        assert (status, value["ok"]) == (1, False)
+        assert any(path in found["path"] and problem in found["problem"] for found in value["problems"]), value
+        assert path in command("verify", damaged)[1]
+
+    def test_jit_finds_a_missing_header(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+        """--jit finds a header that the sources need and the wheel does not list."""
+
+        def drop(files: dict[str, bytes]) -> None:
+            manifest = json.loads(files[MANIFEST])
+            del manifest["fallback"]["files"]["demo/value.cuh"]
+            files[MANIFEST] = json.dumps(manifest).encode()
+            del files["demo/_cuda_kernels/src/demo/value.cuh"]
+
+        damaged = changed(wheel, tmp_path / wheel.name, drop)
+        assert command("verify", damaged)[0] == 0
+        status, output, _ = command("verify", damaged, "--jit")
+        assert (status, "value.cuh" in output) == (1, True)
+
+    def test_no_fallback_for(self, command: Command, tmp_path: Path) -> None:
+        """A foreign architecture that the sources do not compile for is listed, and is no fault."""
+        source = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800\n#error too old\n#endif\n" + KERNEL
+        project = make_project(tmp_path / "p", files={"demo/k.cu": source})
+        assert project.build().status == 0
+        status, output, _ = command("verify", project.wheel(), "--jit", "--json")
+        value = json.loads(output)
+        assert (status, value["ok"]) == (0, True)
+        assert [found["arch"] for found in value["no_fallback"]] == ["sm_75"]
+
+
+class TestCache:
+    def test_warm_info_verify_clear(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+        """warm fills the cache; info counts; verify finds a flipped byte; clear empties it."""
+
+        def values(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
+            found, output, errors = command(*arguments, "--json")
+            assert found == status, errors
+            value = json.loads(output)
+            assert value["schema"] == 1
+            return dict(value)
+
+        assert values("cache", "info")["entries"] == 0
+        first = values("warm", wheel, "--compute-capability", "12.0", "--compute-capability", "8.6")
+        assert (first["compiled"], first["cached"]) == (2, 0)
+        assert {row["outcome"] for row in first["modules"]} == {"compiled", "image"}
+        assert values("warm", wheel, "--compute-capability", "12.0")["cached"] == 2
+        assert values("warm", wheel, "--compute-capability", "12.0", "--driver", "13.9")["cached"] == 0
+        info = values("cache", "info")
+        assert (info["hits"], info["misses"], info["location"]) == (2, 2, str(tmp_path / "cache"))
+        assert info["entries"] > 0 and info["bytes"] > 0
+        assert values("cache", "verify")["ok"]
+        entry = max((tmp_path / "cache" / "entries").rglob("*"), key=lambda path: path.stat().st_size)
+        data = bytearray(entry.read_bytes())
+        data[len(data) // 2] ^= 1
+        entry.write_bytes(data)
+        assert [found["path"] for found in values("cache", "verify", status=1)["problems"]] == [str(entry)]
+        assert values("cache", "clear")["left"] == 0
+        assert values("cache", "info")["entries"] == 0
+
+    def test_off(self, command: Command) -> None:
+        """With the cache off, its commands say so."""
+        assert command("cache", "info", HATCH_CUDA_KERNELS_CACHE="0")[:2] == (0, "the compile cache is off\n")

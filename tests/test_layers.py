@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of the package: which module may import which, and what is imported when."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hatch_cuda_kernels
+
+PACKAGE = Path(hatch_cuda_kernels.__file__).parent
+
+ARROWS = {
+    "__init__": "_version errors loader selection arguments",
+    "__main__": "cli",
+    "_version": "",
+    "arch": "",
+    "arguments": "cubin errors loader manifest package",
+    "build": "arch cache config errors manifest modules nvrtc plan sources toolchain worker",
+    "cache": "arch errors manifest plan toolkit",
+    "cli": "_version arch errors manifest package selection target",
+    "config": "arch errors options",
+    "cubin": "arch manifest",
+    "driver": "arch errors toolchain",
+    "editable": "config errors manifest modules",
+    "errors": "",
+    "hooks": "plugin",
+    "loader": "arch errors manifest package selection",
+    "manifest": "arch errors",
+    "modules": "config errors manifest sources",
+    "nvrtc": "arch cubin errors manifest options plan sources standins toolchain toolkit",
+    "options": "",
+    "package": "cubin errors manifest plan sources",
+    "plan": "_version arch manifest sources standins",
+    "plugin": "build config editable errors manifest modules sources toolchain",
+    "selection": "arch manifest",
+    "sources": "errors",
+    "standins": "",
+    "target": "errors loader manifest package",
+    "toolchain": "errors",
+    "toolkit": "errors",
+    "verify": "arch cache cubin errors manifest nvrtc package plan target toolchain worker",
+    "warm": "arch loader package selection target",
+    "worker": "errors nvrtc plan toolchain",
+}
+"""Module -> what it may import when it is itself imported."""
+
+LATE = {
+    "build": "driver",
+    "cli": "cache driver loader verify warm",
+    "loader": "arch cache driver editable nvrtc plan sources toolchain",
+    "toolchain": "cubin",
+}
+"""Module -> what it may import besides, inside a function."""
+
+
+def imports(tree: ast.AST, *, late: bool) -> Iterator[str]:
+    """Names of sibling modules imported at module level, or inside functions; type checking aside."""
+    for node in ast.iter_child_nodes(tree):
+        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level == 1 and not late:
+            yield from [node.module] if node.module else [alias.name for alias in node.names]
+        if inside and late:
+            yield from imports(node, late=False)
+        if not inside:
+            yield from imports(node, late=late)
+
+
+def test_arrows() -> None:
+    """Imports among the modules are exactly those of the table: data flows one way."""
+    for path in sorted(PACKAGE.glob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        assert set(imports(tree, late=False)) == set(ARROWS[path.stem].split()), path.stem
+        assert set(imports(tree, late=True)) <= {*LATE.get(path.stem, "").split(), *ARROWS[path.stem].split()}, (
+            path.stem
+        )
+
+
+def test_cuda_only_inside_functions() -> None:
+    """No module imports CUDA at module level: a hook is instantiated before its dependencies are there."""
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            assert not [name for name in names if name.split(".")[0] == "cuda"], path.stem
+
+
+def test_only_plugin_knows_hatchling() -> None:
+    """hatchling is imported by the plugin alone."""
+    users = {
+        path.stem for path in PACKAGE.glob("*.py") if "hatchling" in path.read_text("utf-8").split("import ", 1)[-1]
+    }
+    assert {name for name in users if "from hatchling" in (PACKAGE / f"{name}.py").read_text("utf-8")} == {
+        "hooks",
+        "plugin",
+    }
+
+
+def test_import_is_light() -> None:
+    """`import hatch_cuda_kernels` imports neither CUDA nor hatchling nor numpy, and none of the build's side."""
+    script = "import sys, hatch_cuda_kernels; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-Ic", script], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stdout.split())
+    assert not {name.split(".")[0] for name in loaded} & {"cuda", "hatchling", "numpy", "pathspec", "filelock"}
+    assert not {f"hatch_cuda_kernels.{name}" for name in ("build", "nvrtc", "config", "plugin", "cache")} & loaded
