@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,6 @@ kernel = code.get_kernel("saxpy")
 times["load"] = clock() - begin
 """
 
-Sampler = Callable[..., dict[str, float]]
-
 
 def spread(values: list[float]) -> dict[str, float]:
     """Least, median and greatest."""
@@ -158,7 +156,9 @@ class Bench:
         self.environment, self.site, self.image, self.runs = environment, site, image, runs
         self.record: dict[str, Any] = {}
 
-    def sample(self, code: str, *, site: Site | None = None, **variables: str) -> dict[str, float]:
+    def sample(
+        self, code: str, variables: Mapping[str, str] | None = None, *, site: Site | None = None
+    ) -> dict[str, float]:
         """Times that one snippet reports."""
         site = site or self.site
         path = os.pathsep.join([str(site.root), str(Path(__file__).resolve().parents[1])])
@@ -169,7 +169,7 @@ class Bench:
                 START + code + "\nprint(json.dumps(times))",
                 *map(str, (site.kernels, self.image, site.kernels / "src")),
             ],
-            env={**self.environment, **variables, "PYTHONPATH": path},
+            env={**self.environment, **(variables or {}), "PYTHONPATH": path},
             capture_output=True,
             text=True,
             timeout=120,
@@ -186,7 +186,7 @@ class Bench:
 
     def compare(self, key: str, what: str, ours: str, bare: str, *times: str, **variables: str) -> None:
         """A row of each, and one of the ratio of neighbouring samples."""
-        pairs = [(self.sample(ours, **variables), self.sample(bare, **variables)) for _ in range(self.runs)]
+        pairs = [(self.sample(ours, variables), self.sample(bare, variables)) for _ in range(self.runs)]
         for name in times:
             suffix = "" if name == "load" else f", {name}"
             self.show(f"{key}.{name}", f"{what}{suffix}", [a[name] for a, _ in pairs], "ms")
@@ -265,11 +265,11 @@ def main() -> int:
         ):
             bench.show(f"repeated.{key}", what, [sample[key] for sample in repeated], "ns")
         bench.show("repeated.ratio", "  ratio to the function", [s["package"] / s["function"] for s in repeated], "x")
-        bench.sample(JIT, HATCH_CUDA_KERNELS_JIT="force")
-        warm = [bench.sample(JIT, HATCH_CUDA_KERNELS_JIT="force")["load"] for _ in range(arguments.runs)]
+        forced = {"HATCH_CUDA_KERNELS_JIT": "force"}
+        bench.sample(JIT, forced)
+        warm = [bench.sample(JIT, forced)["load"] for _ in range(arguments.runs)]
         bench.show("jit.warm", "fallback, warm", warm, "ms")
-        off = {"HATCH_CUDA_KERNELS_CACHE": "0", "HATCH_CUDA_KERNELS_JIT": "force"}
-        bench.compare("jit.cold", "fallback, cold", JIT, NVRTC, "load", **off)
+        bench.compare("jit.cold", "fallback, cold", JIT, NVRTC, "load", **forced, HATCH_CUDA_KERNELS_CACHE="0")
         if arguments.output:
             record = {
                 "schema": 1,

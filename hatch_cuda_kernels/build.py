@@ -356,12 +356,13 @@ def _manifests(
         modules.setdefault(spec.package, []).append(_module(spec, unit, compiled))
     found: dict[str, tuple[Manifest, dict[str, bytes]]] = {}
     for package, members in modules.items():
+        sources = dict(shipped[package]) if shipped is not None else {}
+        dirs = [f"{folder}/" for module in members for folder in module.include_dirs]
+        prefix = "_/" * _depth([*sources, *dirs, *(module.source for module in members)])
+        members = [_relocate(module, prefix) for module in members]
         fallback = None
         if shipped is not None:
-            dirs = [folder for module in members for folder in module.include_dirs]
-            prefix = "_/" * _depth([*shipped[package], *(f"{folder}/" for folder in dirs)])
-            members = [_relocate(module, prefix) for module in members]
-            sources = {posixpath.normpath(prefix + label): data for label, data in shipped[package].items()}
+            sources = {posixpath.normpath(prefix + label): data for label, data in sources.items()}
             _check_shippable(sources)
             contents[package].update({posixpath.join(SOURCE_DIRECTORY, path): data for path, data in sources.items()})
             fallback = Fallback(files={path: _shipped(data) for path, data in sorted(sources.items())})

@@ -138,7 +138,7 @@ class Config:
         values.pop("modules", None)
         modules = reader.modules(table.get("modules", []))
         _apply_environment(values, environ or {}, reader)
-        if "HATCH_CUDA_KERNELS_ARCHS" in (environ or {}):
+        if (environ or {}).get("HATCH_CUDA_KERNELS_ARCHS"):
             modules = [dataclasses.replace(module, archs=None) for module in modules]
         needed = not modules or any(module.archs is None for module in modules)
         if "archs" not in values and needed and not reader.bad("archs"):
@@ -156,7 +156,7 @@ class Config:
 
 def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], reader: _Reader) -> None:
     """Let the environment variables win over the table."""
-    if (text := environ.get("HATCH_CUDA_KERNELS_ARCHS")) is not None:
+    if text := environ.get("HATCH_CUDA_KERNELS_ARCHS"):
         values["archs"] = _archs(split_list(text) or None, "HATCH_CUDA_KERNELS_ARCHS", reader.problems)
     if text := environ.get("HATCH_CUDA_KERNELS_CACHE"):
         values["cache"] = False if text == "0" else True if text == "1" else text

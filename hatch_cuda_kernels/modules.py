@@ -119,7 +119,7 @@ def match_patterns(
             problems.append(f"{where}: {pattern!r} is no pattern ({error})")
             return []
         if not hit:
-            what = "no file" if suffix is None else f"no {suffix} file"
+            what = "no file" if suffix is None else "no file to compile"
             problems.append(f"{where}: {pattern!r} matches {what}; patterns start at the project's root")
     return sorted(GitIgnoreSpec.from_lines(patterns).match_files(files))
 

@@ -241,12 +241,12 @@ def _mathematics() -> str:
     for kind in ("float", "double"):
         lines.append(f"template <> struct __cuda_kernels_number<{kind}> {{ static const int rank = 2; }};")
     number, when = "__cuda_kernels_number", "typename __cuda_kernels_when"
+    both = f"{number}<A>::rank * {number}<B>::rank != 0"
     lines += [
         "template <bool> struct __cuda_kernels_when {};",
         "template <> struct __cuda_kernels_when<true> { typedef int type; };",
         f"#define __CUDA_KERNELS_INTEGER template <class T, {when}<{number}<T>::rank == 1>::type = 0>",
-        f"#define __CUDA_KERNELS_MIXTURE template <class A, class B, {when}<({number}<A>::rank * {number}<B>::rank)"
-        " != 0>::type = 0>",
+        f"#define __CUDA_KERNELS_MIXTURE template <class A, class B, {when}<{both}>::type = 0>",
     ]
     device = "__device__ inline"
     for name in _UNARY:

@@ -115,7 +115,7 @@ def probe() -> Toolchain:
         (error,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         if not error:
             _, size = nvrtc.nvrtcGetPTXSize(program)
-            data = b" " * size
+            data = b"\0" * size
             nvrtc.nvrtcGetPTX(program, data)
             release = read_ptx(data).release
         nvrtc.nvrtcDestroyProgram(program)

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from projects import KERNEL, Project, make_project, manifest_of, names_of
 
+from hatch_cuda_kernels.manifest import Manifest
+
 
 def built(project: Project, target: str = "wheel", env: dict[str, str] | None = None) -> Path:
     """Build and expect success."""
@@ -176,7 +178,7 @@ class TestLayouts:
         project = make_project(
             tmp_path,
             files={"lib/demo/__init__.py": "", "lib/demo/k.cu": KERNEL},
-            extra='[tool.hatch.build.targets.wheel]\nonly-include = ["lib/demo"]\nsources = { "lib/demo" = "renamed" }\n',
+            extra='[tool.hatch.build.targets.wheel]\nonly-include = ["lib/demo"]\nsources = {"lib/demo" = "renamed"}\n',
         )
         assert "renamed/_cuda_kernels/k.sm_80.cubin" in names_of(built(project))
 
@@ -205,6 +207,14 @@ class TestLayouts:
             capture_output=True, text=True, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
+
+    def test_headers_above_the_root_without_fallback(self, tmp_path: Path) -> None:
+        """With `jit = false`, too, the manifest holds no path that leads out of the package."""
+        source = '#include "value.cuh"\nextern "C" __global__ void k(int *x) { *x = VALUE; }\n'
+        table = 'archs = ["sm_80"]\ninclude-dirs = ["../common"]\njit = false'
+        project = make_project(tmp_path, table, {"demo/k.cu": source})
+        project.write({"../common/value.cuh": "#define VALUE 3\n"})
+        assert Manifest.from_dict(manifest_of(built(project))).modules[0].include_dirs == ("common",)
 
 
 class TestRebuild:
@@ -291,7 +301,7 @@ class TestSdist:
         assert not list((tmp_path / "out").glob("*.tar.gz"))
 
     def test_header_missing_for_another_architecture(self, tmp_path: Path) -> None:
-        """W2: a tree that lacks a header which only another architecture reads builds no wheel with a broken fallback."""
+        """W2: no wheel with a broken fallback from a tree that lacks a header which another architecture reads."""
         source = '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200\n#include "new.cuh"\n#endif\n' + KERNEL
         project = make_project(tmp_path, files={"demo/k.cu": source})
         for _ in range(2):

@@ -140,7 +140,7 @@ class TestPatterns:
         """A written pattern that selects nothing is an error, also beside one that does."""
         make(tmp_path, "pkg/a.cu docs/index.md .hidden/a.cu")
         (told,) = mistakes(tmp_path, sources=["pkg/a.cu", pattern])
-        assert told == f"hook.sources: {pattern!r} matches no .cu file; patterns start at the project's root"
+        assert told == f"hook.sources: {pattern!r} matches no file to compile; patterns start at the project's root"
 
     def test_each_is_told(self, tmp_path: Path) -> None:
         """Every pattern without a match is told; a negative one needs none."""

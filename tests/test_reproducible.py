@@ -83,7 +83,7 @@ def test_umask(reference: Reference, umask: int) -> None:
 
 
 def test_place_order_and_time(reference: Reference, tmp_path: Path) -> None:
-    """Another folder with a longer name, another HOME and TMPDIR, files created in another order and at another time."""
+    """Another folder, HOME and TMPDIR, files created in another order and at another time, leave no trace."""
     project, wheel = reference
     copy = Project(tmp_path / "a much longer name (ä)" / "project", tmp_path / "cache")
     for name in sorted((p.relative_to(project.root) for p in project.root.rglob("*") if p.is_file()), reverse=True):

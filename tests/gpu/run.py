@@ -4,9 +4,9 @@
 
 On a machine with a network, for Python 3.12 on Linux and a driver of CUDA 13.0 or newer:
 
-    python3.12 -m pip wheel -w wheels . "cuda-core>=1.2,<2" "cuda-bindings>=13,<14" "nvidia-cuda-nvrtc>=13.3,<14" \\
+    python3.12 -m pip wheel -w wheels ./ "cuda-core>=1.2,<2" "cuda-bindings>=13,<14" "nvidia-cuda-nvrtc>=13.3,<14" \\
         numpy pytest
-    python3.12 -m pip wheel -w wheels --no-deps example_project      # optional: the example app
+    python3.12 -m pip wheel -w wheels --no-deps ./example_project    # optional: the example app; ./ makes it a folder
 
 Then, with `wheels/` and this source tree on the machine with the GPU:
 
@@ -63,11 +63,12 @@ def summarise(record: dict[str, Any]) -> bool:
     for check in record["checks"]:
         reason = f"  ({check['reason'].splitlines()[0][:90]})" if check["reason"] else ""
         print(f"  {check['outcome']:8} {check['seconds']:7.2f} s  {check['check']}{reason}")
-    counts = {kind: sum(c["outcome"] == kind for c in record["checks"]) for kind in ("passed", "failed", "skipped")}
+    outcomes = [check["outcome"] for check in record["checks"]]
+    counts = {kind: outcomes.count(kind) for kind in ("passed", "failed", "skipped")}
     print("  ".join(f"{kind}: {count}" for kind, count in counts.items()))
     if device.get("fake"):
         print("FAKE DRIVER: a rehearsal; nothing was executed on a GPU")
-    return counts["passed"] > 0 and counts["failed"] == 0
+    return bool(counts["passed"] and not counts["failed"])
 
 
 def main() -> int:

@@ -191,7 +191,7 @@ report([outcome, compiled, time.perf_counter() - begin])
 
 
 def test_fallback(gpu: Any, run: Run, build: Callable[[Sequence[str]], Site], record_property: Record) -> None:
-    """The fallback compiles for this device when no image fits, finds that again when warm, or is forced or forbidden."""
+    """The fallback compiles when no image fits, finds that again when warm, and can be forced and forbidden."""
     foreign = build(["sm_75" if gpu.capability[0] != 7 else "sm_80"])
     fitting = build([exact(gpu)])
     steps = {}

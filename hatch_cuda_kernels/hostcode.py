@@ -1,0 +1,1233 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Host code in a source is passed over: what NVRTC refuses and no kernel can reach is blanked out.
+
+nvcc compiles a `.cu` twice, for the host and for the device; NVRTC takes device code only. This module makes the
+second out of the first. A text keeps its shape: what goes becomes white space, line ends and preprocessor directives
+stay, so that every other token keeps its line and column. A declaration that carries an execution or memory space
+stays as it is, and what is not understood stays as well, for the compiler to judge.
+
+The text of a file is cut into declarations by its brackets, for all arms of its conditionals at once. That needs no
+table of types and no preprocessor, and unknown macros do it no harm. `pass_over` is a function of a file's content and
+of the macros of the files around it (`Surroundings`), nothing else, in time linear in the file's length. `settle`
+is the last resort for what cannot be told from the text, such as a type that only a host header declares: it goes by
+the compiler's own messages.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+__all__ = [
+    "PASSING_VERSION",
+    "Launch",
+    "PassedOver",
+    "Passing",
+    "Settled",
+    "Surroundings",
+    "pass_over",
+    "prelude",
+    "settle",
+]
+
+PASSING_VERSION = 1
+"""To be raised with every change of what `pass_over`, `settle` or `prelude` give; part of a compile's key."""
+
+_SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
+_HOST = "__host__"
+_DEVICE_MACRO = re.compile(
+    r"[A-Z0-9_]*(?:DEVICE|HOSTDEV|HOST_DEV|_GLOBAL|GLOBAL_|_KERNEL|FUNC_QUALIFIER|FORCEINLINE_FUNCTION|INLINE_FUNCTION"
+    r"|FN_ACC|_CCCL_API|_CUDA_HD)[A-Z0-9_]*\Z"
+    r"|__hostdev__\Z|__hd__\Z|__device_builtin__\Z"
+)
+"""Names that libraries give to macros for device code; their headers may not be at hand."""
+
+_ATTRIBUTES = frozenset(
+    """
+    alignas __align__ __attribute__ __attribute __declspec __launch_bounds__ __cluster_dims__ __block_size__
+    __maxnreg__ __builtin_align__ decltype noexcept throw requires explicit _Pragma __pragma sizeof typeof
+    __typeof__ asm __asm__ __asm static_assert _Static_assert if while for switch return catch
+    """.split()
+)
+"""Words before a parenthesis that is not a list of parameters."""
+_NOT_NAMES = _ATTRIBUTES | frozenset(
+    """
+    void bool char short int long float double signed unsigned auto const volatile static extern inline constexpr
+    consteval constinit virtual friend typedef using namespace template typename class struct union enum public
+    private protected operator mutable register thread_local __restrict__ restrict __forceinline__ __inline__
+    __noinline__ __host__ final override default delete new this true false nullptr
+    """.split()
+    + list(_SPACES)
+)
+_AFTER_PARAMETERS = frozenset("const volatile noexcept override final try requires throw mutable & :".split())
+
+_HOST_NAMESPACES = frozenset(
+    "torch at c10 caffe2 aten pybind11 py nb nanobind boost testing benchmark grpc absl Eigen ranges filesystem".split()
+)
+_HOST_STD = frozenset(
+    """
+    string wstring vector list forward_list deque map multimap set multiset unordered_map unordered_set
+    unordered_multimap unordered_multiset queue stack priority_queue ostream istream iostream ofstream ifstream fstream
+    stringstream ostringstream istringstream shared_ptr unique_ptr weak_ptr thread mutex recursive_mutex lock_guard
+    unique_lock scoped_lock condition_variable future promise function any runtime_error logic_error exception
+    invalid_argument out_of_range exception_ptr mt19937 mt19937_64 random_device default_random_engine
+    uniform_real_distribution uniform_int_distribution normal_distribution regex filesystem ios_base cout cerr clog
+    endl error_code once_flag make_unique make_shared to_string getline
+    """.split()
+)
+"""What `std` has on the host alone."""
+_HOST_TYPES = frozenset("FILE DIR PyObject pthread_t pthread_mutex_t ostream istream nvtxRangeId_t ncclComm_t".split())
+
+_HOST_MACROS = re.compile(
+    r"PYBIND11_MODULE|PYBIND11_EMBEDDED_MODULE|NB_MODULE|TORCH_LIBRARY(?:_IMPL|_FRAGMENT|_EXPAND)?|REGISTER_EXTENSION"
+    r"|PyMODINIT_FUNC|TEST(?:_F|_P)?|TYPED_TEST(?:_SUITE)?|TEST_CASE|INSTANTIATE_TEST_(?:SUITE|CASE)_P|BENCHMARK\w*"
+    r"|NVBENCH_BENCH\w*|STD_TORCH_LIBRARY\w*|XLA_FFI_DEFINE_HANDLER\w*|REGISTER_(?:OP|KERNEL_BUILDER)|DEFINE_\w*FLAG\w*"
+    r"|DEFINE_(?:bool|int32|int64|uint64|double|string)|main|wmain|_tmain"
+)
+"""Macros of host libraries that stand for declarations."""
+
+_HOST_HEADERS = re.compile(
+    r"""
+    (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|benchmark|nvbench|opencv2|opencv|absl|grpc|glog
+      |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
+      |Eigen|npp|thrust/(?:host_vector|device_vector|universal_vector|system_error|system/cuda/error)\.h)(?:/.*)?
+    |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem|format
+      |forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource|mutex
+      |ostream|print|queue|random|regex|set|shared_mutex|sstream|stack|stacktrace|stdexcept|stop_token|streambuf
+      |string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray
+      |vector|csignal|csetjmp|clocale|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
+    |(?:aio|alloca|conio|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
+      |io|libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
+      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
+      |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
+    |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
+      |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
+      |cuda_gl_interop|cudaGL|cuda|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
+    """,
+    re.VERBOSE,
+)
+"""Headers that only host code can use and that NVRTC cannot read."""
+
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+_LEXEME = re.compile(
+    r"""
+    (?P<space>(?:[ \t\r\n\f\v]|\\[ \t]*\r?\n)+)
+    |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+    |(?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?(?:\)(?P=mark)"|\Z)
+        |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"?|(?:u8|[uUL])?'(?:\\.|[^'\\\n])*'?)
+    |(?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
+    |(?P<word>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)
+    |(?P<sign>\#|%:|::|->|<<<|\.\.\.|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_DIRECTIVE_TEXT = re.compile(
+    r"""(?:[^\n"'/\\]+|\\[ \t]*\r?\n|/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[^\n])*""",
+    re.DOTALL,
+)
+_DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", re.DOTALL)
+_DEFINE = re.compile(r"(?:#|%:)\s*define[\s\\]+([A-Za-z_]\w*)(\([^()]*\))?(.*)", re.DOTALL)
+_INCLUDE = re.compile(r'(?:#|%:)\s*(?:include|include_next|import)\s*(?:<([^>\n]+)>|"([^"\n]+)")')
+_KEPT_PRAGMA = re.compile(r"(?:#|%:)\s*pragma\s+(?:once|push_macro|pop_macro|nv_diag\w*|diag_\w*|GCC|pack|hd_\w*)")
+_DEAD = re.compile(r"(?:#|%:)\s*if\s+(?:0|false)\s*(?://.*|/\*.*)?\Z", re.DOTALL)
+
+_WORD, _NUMBER, _STRING, _SIGN, _DIRECTIVE = range(5)
+
+
+class _Token(NamedTuple):
+    kind: int
+    text: str
+    start: int
+    end: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    """Words, signs, literals and directives; white space and comments are left out, and so is the text below `#if 0`."""
+    found: list[_Token] = []
+    position, fresh = 0, True
+    dead = 0
+    """How many conditionals are open since, and with, an `#if 0`; 0 outside one."""
+    size = len(text)
+    kinds = {"string": _STRING, "number": _NUMBER, "word": _WORD, "sign": _SIGN}
+    while position < size:
+        match = _LEXEME.match(text, position)
+        assert match is not None
+        kind = match.lastgroup
+        if kind == "mark":
+            kind = "string"
+        end = match.end()
+        if kind == "space":
+            fresh = fresh or "\n" in match[0]
+        elif kind == "sign" and fresh and match[0] in ("#", "%:"):
+            whole = _DIRECTIVE_TEXT.match(text, position)
+            assert whole is not None
+            end = max(whole.end(), end)
+            shown = text[position:end].rstrip("\r")
+            name = _directive_name(shown)
+            if dead:
+                dead += (name in ("if", "ifdef", "ifndef")) - (name == "endif")
+                if dead == 1 and name in ("else", "elif", "elifdef", "elifndef"):
+                    dead = 0
+                if not dead:
+                    found.append(_Token(_DIRECTIVE, shown, position, position + len(shown)))
+            else:
+                found.append(_Token(_DIRECTIVE, shown, position, position + len(shown)))
+                dead = int(bool(_DEAD.match(shown)))
+        elif kind != "comment":
+            fresh = False
+            if not dead:
+                found.append(_Token(kinds[kind or "sign"], match[0], position, end))
+        position = end
+    return found
+
+
+def _directive_name(shown: str) -> str:
+    match = _DIRECTIVE_NAME.match(shown)
+    return match[1] if match else ""
+
+
+# --- what is around a file -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The macros of a source and of all project headers that it could include: what `pass_over` knows besides a file."""
+
+    macros: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Name of a macro -> words and braces in all of its definitions."""
+
+    @classmethod
+    def of(cls, files: Iterable[bytes], defines: Mapping[str, str | bool] | None = None) -> Surroundings:
+        """Gather from the texts of files, and from macros of the command line."""
+        macros: dict[str, set[str]] = {}
+        for name, value in (defines or {}).items():
+            macros.setdefault(name, set()).update(re.findall(r"\w+|[{}]", "" if value is True else str(value)))
+        for data in files:
+            if b"define" not in data:
+                continue
+            for token in _tokens(data.decode("latin-1")):
+                if token.kind == _DIRECTIVE and (match := _DEFINE.match(token.text)):
+                    body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
+                    macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
+        return cls({name: frozenset(words) for name, words in macros.items()})
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 in hex: part of the key of every compile whose files are passed over."""
+        state = hashlib.sha256(b"%d\n" % PASSING_VERSION)
+        for name in sorted(self.macros):
+            state.update(f"{name} {' '.join(sorted(self.macros[name]))}\n".encode())
+        return state.hexdigest()
+
+    @cached_property
+    def spaces(self) -> frozenset[str]:
+        """Words that put a declaration on the device: the keywords, and macros that can stand for one."""
+        return frozenset(self._reaching(_SPACES))
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        """`__host__` and macros that stand for it and for nothing of the device."""
+        return frozenset(self._reaching({_HOST}) - self.spaces)
+
+    def _reaching(self, goals: Collection[str]) -> set[str]:
+        users: dict[str, list[str]] = {}
+        for name, words in self.macros.items():
+            for word in words:
+                users.setdefault(word, []).append(name)
+        found = set(goals)
+        pending = list(goals)
+        while pending:
+            for user in users.get(pending.pop(), ()):
+                if user not in found:
+                    found.add(user)
+                    pending.append(user)
+        return found
+
+    def expanded(self, words: Iterable[str]) -> set[str]:
+        """`words` with all that macros among them can bring."""
+        found = set(words)
+        pending = list(found)
+        while pending:
+            for word in self.macros.get(pending.pop(), ()):
+                if word not in found:
+                    found.add(word)
+                    pending.append(word)
+        return found
+
+
+# --- declarations ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Declaration:
+    """One declaration at namespace or class level, as a range of tokens."""
+
+    first: int
+    last: int
+    kind: str
+    """"function", "variable", "class", "alias", "macro", "scope", "other"."""
+    name: str = ""
+    name_at: int = -1
+    """Index of the token that is the name, or -1."""
+    parent: _Declaration | None = None
+    """The class that it is a member of."""
+    head_end: int = 0
+    """One past the tokens of its head: of a function, all before the body."""
+    body: int = -1
+    """Index of the brace that opens the body, or -1."""
+    erasable: int = -1
+    """Index of the first token of the definition: the body, or the list of initialisers before it."""
+    template: bool = False
+    instantiation: bool = False
+    ended: str = ""
+    """"default", "delete" or "0" after a function's `=`."""
+    device: bool = False
+    words: frozenset[str] = frozenset()
+    """Specifiers and other words of the head, parameters aside."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is a member that decides how the class is made, copied, destroyed or laid out."""
+        own = self.parent.name if self.parent else None
+        return (
+            self.name in (own, f"~{own}", "operator=") or bool(self.words & {"virtual", "override", "final"})
+        ) and self.parent is not None
+
+
+class _Parser:
+    """Cuts a file into declarations. What it does not understand becomes no declaration, or one of kind "other"."""
+
+    def __init__(self, text: str, surroundings: Surroundings) -> None:
+        self.text, self.surroundings = text, surroundings
+        self.tokens = _tokens(text)
+        self.limit = len(self.tokens)
+        self.match: dict[int, int] = {}
+        self.twins: list[int] = []
+        self._pair()
+        known = surroundings.macros
+        spaces = surroundings.spaces
+        self.space_before = [0]
+        """How many of the tokens before an index put something on the device."""
+        for token in self.tokens:
+            carries = token.kind == _WORD and (
+                token.text in spaces or (token.text not in known and bool(_DEVICE_MACRO.match(token.text)))
+            )
+            self.space_before.append(self.space_before[-1] + carries)
+        self.declarations: list[_Declaration] = []
+        pending: list[tuple[int, int, _Declaration | None]] = [(0, self.limit, None)]
+        while pending:
+            start, end, parent = pending.pop()
+            pending += self._scope(start, min(end, self.limit), parent)
+        self.declarations.sort(key=lambda d: (d.first, -d.last))
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Offsets of the lines."""
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def line(self, token: int) -> int:
+        """Line of a token, from 1."""
+        return bisect.bisect_right(self.line_starts, self.tokens[token].start)
+
+    def _pair(self) -> None:
+        """Pair brackets. Each arm of a conditional starts from the state before it; what follows, from the first's."""
+        stack: tuple[int, object] | None = None
+        conditionals: list[list[tuple[int, object] | None | bool]] = []
+        closing = {")": "(", "]": "[", "}": "{"}
+        for index, token in enumerate(self.tokens):
+            if token.kind == _DIRECTIVE:
+                name = _directive_name(token.text)
+                if name in ("if", "ifdef", "ifndef"):
+                    conditionals.append([stack, None, bool(_DEAD.match(token.text)), False])
+                elif name in ("else", "elif", "elifdef", "elifndef") and conditionals:
+                    entry = conditionals[-1]
+                    if entry[2]:
+                        entry[2] = False
+                    elif not entry[3]:
+                        entry[1], entry[3] = stack, True
+                    stack = entry[0]  # type: ignore[assignment]
+                elif name == "endif" and conditionals:
+                    entry = conditionals.pop()
+                    if entry[3]:
+                        first = entry[1]
+                        if stack is not first and isinstance(stack, tuple) and stack[0] not in self.match:
+                            self.twins.append(stack[0])
+                        stack = first  # type: ignore[assignment]
+            elif token.kind == _SIGN:
+                if token.text in "([{":
+                    stack = (index, stack)
+                elif token.text in closing:
+                    if stack is None or self.tokens[stack[0]].text != closing[token.text]:
+                        self.limit = index
+                        break
+                    self.match.setdefault(stack[0], index)
+                    stack = stack[1]  # type: ignore[assignment]
+        while stack is not None:  # never closed: from the outermost of them on, nothing is understood
+            self.limit = min(self.limit, stack[0])
+            stack = stack[1]  # type: ignore[assignment]
+
+    def carries_space(self, first: int, end: int) -> bool:
+        """Whether one of the tokens in that range puts something on the device."""
+        return self.space_before[end] > self.space_before[first]
+
+    def _next(self, index: int) -> int:
+        """The next token after `index` that is no directive."""
+        index += 1
+        while index < len(self.tokens) and self.tokens[index].kind == _DIRECTIVE:
+            index += 1
+        return index
+
+    def _is(self, index: int, text: str) -> bool:
+        return 0 <= index < self.limit and self.tokens[index].text == text
+
+    def _angle(self, start: int, end: int) -> int | None:
+        """The `>` that closes the `<` at `start`, if these are template brackets."""
+        depth, index = 0, start
+        while index < end:
+            token = self.tokens[index]
+            if token.kind == _SIGN:
+                if token.text == "<":
+                    depth += 1
+                elif token.text == "<<<":
+                    depth += 3
+                elif token.text == ">":
+                    depth -= 1
+                    if depth <= 0:
+                        return index
+                elif token.text in "([{":
+                    closed = self.match.get(index)
+                    if closed is None or closed >= end:
+                        return None
+                    index = closed
+                elif token.text in ";)]}":
+                    return None
+            index += 1
+            if index - start > 4096:
+                return None
+        return None
+
+    def _scope(
+        self, start: int, end: int, parent: _Declaration | None
+    ) -> Iterator[tuple[int, int, _Declaration | None]]:
+        """Read the declarations in a range; yields the ranges inside them that are to be read in turn."""
+        index = start
+        while index < end:
+            token = self.tokens[index]
+            if token.kind == _DIRECTIVE or token.text == ";":
+                index += 1
+                continue
+            if parent and token.text in ("public", "private", "protected") and self._is(self._next(index), ":"):
+                index = self._next(index) + 1
+                continue
+            found = self._declaration(index, end, parent)
+            if found is None:
+                return
+            declaration, inner = found
+            self.declarations.append(declaration)
+            yield from inner
+            index = declaration.last + 1
+
+    def _declaration(
+        self, first: int, end: int, parent: _Declaration | None
+    ) -> tuple[_Declaration, list[tuple[int, int, _Declaration | None]]] | None:
+        tokens = self.tokens
+        opened = self._opened_scope(first, end)
+        if opened is not None:
+            brace = opened
+            closed = self.match.get(brace)
+            if closed is None or closed >= end:
+                return None
+            scope = _Declaration(first, closed, "scope", body=brace, head_end=brace, device=True)
+            return scope, [(brace + 1, closed, parent)]
+        if (alone := self._macro(first, end, parent)) is not None:
+            return alone, []
+        made = _Declaration(first, -1, "", parent=parent)
+        inner: list[tuple[int, int, _Declaration | None]] = []
+        words: set[str] = set()
+        index, previous = first, -1
+        parameters = -1
+        assigned = False
+        class_key = -1
+        initialisers = -1
+        last_word = -1
+        while index < end:
+            token = tokens[index]
+            text = token.text
+            if token.kind == _DIRECTIVE:
+                index += 1
+                continue
+            if token.kind == _WORD:
+                if not assigned and parameters < 0:
+                    if text == "template":
+                        following = self._next(index)
+                        if self._is(following, "<"):
+                            closed = self._angle(following, end)
+                            if closed is None:
+                                return None
+                            made.template = True
+                            previous, index = closed, closed + 1
+                            continue
+                        made.instantiation = True
+                    elif text == "requires":
+                        index = self._requirement(index, end)
+                        continue
+                    elif text == "operator":
+                        at = self._operator(index, end)
+                        if at is None:
+                            return None
+                        made.name = "operator" + "".join(t.text for t in tokens[index + 1 : at] if t.kind != _DIRECTIVE)
+                        made.name_at = index
+                        parameters = at
+                        index = self.match[at] + 1
+                        previous = index - 1
+                        words.add(text)
+                        continue
+                    elif text in ("class", "struct", "union", "enum") and class_key < 0 and not made.kind:
+                        class_key = index
+                words.add(text)
+                last_word = index
+            elif token.kind == _SIGN:
+                if text == ";":
+                    made.last = index
+                    break
+                if text == "<" and previous >= 0 and tokens[previous].kind == _WORD and not assigned:
+                    closed = self._angle(index, end)
+                    if closed is not None:
+                        index = closed + 1  # `previous` stays at the name before the arguments
+                        continue
+                elif text in "([":
+                    closed = self.match.get(index)
+                    if closed is None or closed >= end:
+                        return None
+                    if (
+                        text == "("
+                        and parameters < 0
+                        and not assigned
+                        and previous >= 0
+                        and tokens[previous].kind == _WORD
+                        and tokens[previous].text not in _NOT_NAMES
+                        and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
+                    ):
+                        parameters = index
+                        before = previous - 1
+                        tilde = before >= first and tokens[before].text == "~"
+                        made.name = ("~" if tilde else "") + tokens[previous].text
+                        made.name_at = previous
+                    elif text == "(" and parameters < 0 and not assigned and self._is(index + 1, "*"):
+                        made.kind = made.kind or "other"  # a pointer to a function, or a function that returns one
+                    previous, index = closed, closed + 1
+                    continue
+                elif text == "=":
+                    if parameters >= 0 and not assigned:
+                        made.ended = tokens[min(self._next(index), len(tokens) - 1)].text
+                    assigned = True
+                elif text == ":" and parameters >= 0 and not assigned and initialisers < 0:
+                    initialisers = index
+                elif text == "{":
+                    closed = self.match.get(index)
+                    if closed is None or closed >= end:
+                        return None
+                    if class_key >= 0 and parameters < 0 and not assigned and not made.kind:
+                        made.kind = "class"
+                        made.name, made.name_at = self._class_name(class_key, index)
+                        made.body = index
+                        if tokens[class_key].text != "enum":
+                            inner.append((index + 1, closed, made))
+                        else:
+                            made.kind = "enum"
+                    elif assigned:
+                        pass
+                    elif parameters >= 0:
+                        at_item = previous >= 0 and (tokens[previous].kind == _WORD or tokens[previous].text == ">")
+                        if not (initialisers >= 0 and at_item and tokens[previous].text != "try"):
+                            made.body = index
+                            made.erasable = initialisers if initialisers >= 0 else index
+                            made.last = closed
+                            while self._is(self._next(made.last), "catch"):
+                                brace = self._next(self.match.get(self._next(self._next(made.last)), end))
+                                made.last = self.match.get(brace, end)
+                                made.erasable = -1
+                            if made.last >= end:
+                                return None
+                            break
+                    elif previous < 0 or tokens[previous].kind not in (_WORD, _SIGN):
+                        made.kind = "other"
+                        made.last = closed
+                        break
+                    previous, index = closed, closed + 1
+                    continue
+            previous = index
+            index += 1
+        if made.last < 0:
+            return None
+        self._finish(made, words, parameters, assigned, last_word)
+        return made, inner
+
+    def _finish(
+        self, made: _Declaration, words: set[str], parameters: int, assigned: bool, last_word: int
+    ) -> None:
+        tokens, first = self.tokens, made.first
+        head = tokens[first].text
+        made.words = frozenset(words)
+        if made.body >= 0 and made.kind not in ("class", "enum"):
+            made.head_end = made.body
+        else:
+            made.head_end = made.last + 1
+        if not made.kind:
+            if head in ("using", "typedef") or (head == "namespace"):
+                made.kind = "alias"
+            elif head in ("static_assert", "asm", "__asm__", "_Static_assert"):
+                made.kind = "other"
+            elif parameters >= 0 and not (assigned and made.ended not in ("default", "delete", "0")):
+                initial = tokens[self._next(parameters)]
+                value = made.body < 0 and initial.kind in (_NUMBER, _STRING)
+                made.kind = "variable" if value else "function"
+            elif words & {"friend"} or (last_word >= 0 and words & {"class", "struct", "union", "enum"} and len(
+                [t for t in tokens[first : made.last] if t.kind == _WORD]
+            ) <= 2):
+                made.kind = "other"  # `struct S;`, `friend class S;`
+            else:
+                made.kind = "variable"
+        if made.kind in ("alias", "variable") and not made.name:
+            made.name, made.name_at = self._declared_name(made)
+        made.device = self.carries_space(first, made.head_end)
+
+    def _declared_name(self, made: _Declaration) -> tuple[str, int]:
+        """Name of a variable or an alias without parentheses: the last word before `=`, `[`, `{` or the end."""
+        tokens = self.tokens
+        found = -1
+        index = made.first
+        if tokens[index].text == "using" and self._is(self._next(self._next(index)), "="):
+            return tokens[self._next(index)].text, self._next(index)
+        while index < made.last:
+            token = tokens[index]
+            if token.kind == _WORD:
+                found = index
+            elif token.text in ("=", "{", "["):
+                break
+            elif token.text in ("(",):
+                index = self.match.get(index, made.last)
+            elif token.text == "<":
+                closed = self._angle(index, made.last)
+                index = closed if closed is not None else index
+            index += 1
+        return (tokens[found].text, found) if found >= 0 else ("", -1)
+
+    def _opened_scope(self, first: int, end: int) -> int | None:
+        """The brace of a namespace or of `extern "C"` that starts at `first`, if one does."""
+        tokens = self.tokens
+        index = first
+        if tokens[index].text == "inline":
+            index = self._next(index)
+        if index < end and tokens[index].text == "namespace":
+            while index < end and tokens[index].text not in ("{", ";", "="):
+                closed = self.match.get(index) if tokens[index].text in "([" else None
+                index = self._next(index if closed is None else closed)
+            return index if index < end and tokens[index].text == "{" else None
+        if index < end and tokens[index].text == "extern" and index == first:
+            language = self._next(index)
+            brace = self._next(language)
+            if brace < end and tokens[language].kind == _STRING and tokens[brace].text == "{":
+                return brace
+        return None
+
+    def _macro(self, first: int, end: int, parent: _Declaration | None) -> _Declaration | None:
+        """A use of a macro that stands for declarations of its own."""
+        tokens = self.tokens
+        token = tokens[first]
+        if token.kind != _WORD or token.text in _NOT_NAMES:
+            return None
+        following = self._next(first)
+        if following >= end:
+            return None
+        known = self.surroundings.macros.get(token.text)
+        if tokens[following].text != "(":
+            alone = known is not None and bool(known & {"{", "}", "namespace"})
+            looks = token.text.isupper() and re.search("BEGIN|END|OPEN|CLOSE|NAMESPACE", token.text)
+            if (alone or (looks and known is None)) and tokens[following].text not in ("::", "<"):
+                return self._as_macro(first, first)
+            return None
+        closed = self.match.get(following)
+        if closed is None or closed >= end:
+            return None
+        after = self._next(closed)
+        if parent is not None and (token.text == parent.name or known is None):
+            return None
+        if after >= end:
+            return self._as_macro(first, closed)
+        shown = tokens[after].text
+        if shown == ";":
+            return self._as_macro(first, after)
+        if shown == "{":
+            last = self.match.get(after)
+            if last is None or last >= end or parent is not None:
+                return None
+            made = self._as_macro(first, last)
+            made.body, made.head_end = after, after
+            made.device = self.carries_space(first, after)
+            return made
+        broken = "\n" in self.text[tokens[closed].end : tokens[after].start]
+        if broken and tokens[after].kind == _WORD and shown not in _AFTER_PARAMETERS:
+            return self._as_macro(first, closed)
+        if tokens[after].kind == _WORD and shown not in _AFTER_PARAMETERS and known and known & {"{", "}"}:
+            return self._as_macro(first, closed)
+        return None
+
+    def _as_macro(self, first: int, last: int) -> _Declaration:
+        made = _Declaration(first, last, "macro", name=self.tokens[first].text, name_at=first, head_end=last + 1)
+        made.device = self.carries_space(first, last + 1)
+        return made
+
+    def _requirement(self, index: int, end: int) -> int:
+        """One past a requires-clause that starts at `index`."""
+        index = self._next(index)
+        while index < end:
+            token = self.tokens[index]
+            if token.text == "(":
+                index = self._next(self.match.get(index, end))
+            else:
+                while index < end and (self.tokens[index].kind == _WORD or self.tokens[index].text == "::"):
+                    word = self.tokens[index].text
+                    index = self._next(index)
+                    if word not in ("::", "requires") and not self._is(index, "::"):
+                        break
+                if self._is(index, "<"):
+                    index = self._next(self._angle(index, end) or end)
+                if self._is(index, "{"):
+                    index = self._next(self.match.get(index, end))
+            signs = [t.text for t in self.tokens[index : index + 2]]
+            if signs not in (["&", "&"], ["|", "|"]):
+                return index
+            index += 2
+        return end
+
+    def _operator(self, index: int, end: int) -> int | None:
+        """The parenthesis that opens the parameters of the operator function named at `index`."""
+        at = self._next(index)
+        if self._is(at, "("):
+            at = self._next(self.match.get(at, end))
+        while at < end and self.tokens[at].text != "(":
+            if self.tokens[at].text in (";", "{", "}"):
+                return None
+            at = self._next(at)
+        return at if at < end and at in self.match and self.match[at] < end else None
+
+    def _class_goes_on(self, closed: int, end: int) -> bool:
+        """Whether a parenthesis after a class key belongs to an attribute macro: a name or a brace follows."""
+        after = self._next(closed)
+        return after < end and (self.tokens[after].kind == _WORD or self.tokens[after].text == "{")
+
+    def _class_name(self, key: int, brace: int) -> tuple[str, int]:
+        index, found = self._next(key), -1
+        while index < brace:
+            token = self.tokens[index]
+            if token.kind == _WORD and token.text not in _NOT_NAMES:
+                found = index
+            if token.text == ":":
+                break
+            if token.text in "([":
+                index = self.match.get(index, brace)
+            elif token.text == "<":
+                index = self._angle(index, brace) or index
+            index = self._next(index)
+        return (self.tokens[found].text, found) if found >= 0 else ("", -1)
+
+
+# --- passing over ----------------------------------------------------------------------------------------------------
+
+
+class Passing(NamedTuple):
+    """One thing that was passed over."""
+
+    line: int
+    kind: str
+    """"function", "body", "variable", "class", "alias", "macro", "include", "instantiation"."""
+    name: str
+    reason: str = "host code"
+
+
+class Launch(NamedTuple):
+    """A kernel as some host code launches it: `scale<float, 128>` and where."""
+
+    line: int
+    kernel: str
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A file without its host code."""
+
+    data: bytes = field(repr=False)
+    passed: tuple[Passing, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    unmarked: bool = False
+    """Whether functions without an execution space remain (members of classes, `constexpr` functions): the compiler
+    has to be told to take them for device code (`--device-as-default-execution-space`)."""
+
+
+class _Editor:
+    """Blanks ranges of tokens out of a text."""
+
+    def __init__(self, parser: _Parser) -> None:
+        self.parser = parser
+        self.cuts: list[tuple[int, int, bool]] = []
+
+    def cut(self, first: int, last: int, *, semicolon: bool = False) -> None:
+        """Blank the tokens from `first` to `last`; a semicolon takes the place of the first character if asked for."""
+        self.cuts.append((first, last, semicolon))
+
+    def result(self) -> str:
+        """The text after all cuts."""
+        parser = self.parser
+        tokens, text = parser.tokens, parser.text
+        pieces: list[str] = []
+        position = 0
+        for first, last, semicolon in sorted(self.cuts, key=lambda cut: (cut[0], -cut[1])):
+            start, end = tokens[first].start, tokens[last].end
+            if start < position:
+                continue
+            pieces.append(text[position:start])
+            at = start
+            for index in range(first, last + 1):
+                token = tokens[index]
+                if token.kind == _DIRECTIVE and self._stays(token.text):
+                    pieces += [_blank(text[at : token.start]), token.text]
+                    at = token.end
+            pieces.append(_blank(text[at:end]))
+            if semicolon:
+                index = next(i for i, piece in enumerate(pieces) if i and sum(map(len, pieces[: i + 1])) > start)
+                pieces[index] = ";" + pieces[index][1:]
+            position = end
+        pieces.append(text[position:])
+        return "".join(pieces)
+
+    @staticmethod
+    def _stays(directive: str) -> bool:
+        name = _directive_name(directive)
+        return name not in ("include", "include_next", "import", "pragma", "embed", "line") or bool(
+            _KEPT_PRAGMA.match(directive)
+        )
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\r\n\t]", " ", text)
+
+
+def _host_only_type(parser: _Parser, first: int, end: int) -> bool:
+    """Whether the tokens name a type that exists on the host alone."""
+    tokens = parser.tokens
+    for index in range(first, end):
+        token = tokens[index]
+        if token.kind == _WORD:
+            if token.text in _HOST_TYPES:
+                return True
+            if parser._is(index + 1, "::"):
+                before = tokens[index - 1].text if index else ""
+                if before == "::" and index > 1 and tokens[index - 2].kind == _WORD:
+                    continue
+                if token.text in _HOST_NAMESPACES and token.text not in parser.surroundings.macros:
+                    return True
+                if token.text == "std" and index + 2 < end and tokens[index + 2].text in _HOST_STD:
+                    return True
+    return False
+
+
+def _is_const(parser: _Parser, declaration: _Declaration) -> bool:
+    """Whether a variable is a constant, which device code can use as it is."""
+    if declaration.words & {"constexpr", "constinit", "consteval"}:
+        return True
+    constant = False
+    for token in parser.tokens[declaration.first : declaration.last]:
+        if token.text == "const":
+            constant = True
+        elif token.text in ("*", "&"):
+            constant = False
+        elif token.text in ("=", "{", "["):
+            break
+    return constant
+
+
+class _Pass:
+    """The state of one `pass_over`."""
+
+    def __init__(self, data: bytes, surroundings: Surroundings, keep_includes: Collection[str]) -> None:
+        self.parser = _Parser(data.decode("latin-1"), surroundings)
+        self.surroundings = surroundings
+        self.keep_includes = keep_includes
+        self.passed: list[Passing] = []
+        self.unmarked = False
+
+    def run(self) -> PassedOver:
+        """Decide about every declaration, and make the new text."""
+        parser = self.parser
+        editor = _Editor(parser)
+        candidates: list[_Declaration] = []
+        erased: list[_Declaration] = []
+        gone: list[tuple[int, int]] = []
+        for declaration in parser.declarations:
+            verdict = self._verdict(declaration)
+            if verdict == "go":
+                candidates.append(declaration)
+            elif verdict == "cut":
+                editor.cut(declaration.first, declaration.last)
+                gone.append((declaration.first, declaration.last))
+                self._note(declaration)
+            elif verdict == "erase":
+                erased.append(declaration)
+        used = self._used(candidates, erased, gone)
+        for declaration in candidates:
+            if declaration.name not in used or (declaration.kind == "function" and declaration.name == "main"):
+                editor.cut(declaration.first, declaration.last)
+                self._note(declaration)
+            else:
+                erased.append(declaration)
+        for declaration in erased:
+            self.unmarked = True
+            self._erase(declaration, editor)
+        for token_index, token in enumerate(parser.tokens):
+            if token.kind == _DIRECTIVE and (name := self._host_include(token.text)):
+                editor.cut(token_index, token_index)
+                self.passed.append(Passing(parser.line(token_index), "include", name, "a header of the host"))
+        return PassedOver(
+            data=editor.result().encode("latin-1"),
+            passed=tuple(sorted(self.passed)),
+            launches=tuple(_launches(parser)),
+            unmarked=self.unmarked,
+        )
+
+    def _note(self, declaration: _Declaration, kind: str | None = None) -> None:
+        self.passed.append(
+            Passing(self.parser.line(declaration.first), kind or declaration.kind, declaration.name or "(unnamed)")
+        )
+
+    def _host_include(self, directive: str) -> str | None:
+        match = _INCLUDE.match(directive)
+        if not match:
+            return None
+        name = posixpath.normpath(match[1] or match[2])
+        return name if name not in self.keep_includes and _HOST_HEADERS.fullmatch(name) else None
+
+    def _verdict(self, declaration: _Declaration) -> str:
+        """"stay"; "go" unless the name is used; "cut"; or "erase" the definition and leave the declaration."""
+        parser = self.parser
+        if declaration.kind in ("scope", "other", "alias", "enum", "class"):
+            return "stay"
+        if declaration.kind == "macro":
+            return "cut" if self._host_macro(declaration) else "stay"
+        if declaration.device:
+            return "stay"
+        if declaration.kind == "function":
+            return self._function_verdict(declaration)
+        if declaration.parent is None and not declaration.template:
+            if _host_only_type(parser, declaration.first, declaration.head_end):
+                return "cut"
+            return "stay" if _is_const(parser, declaration) or declaration.instantiation else "cut"
+        if declaration.parent is not None and "static" in declaration.words and not _is_const(parser, declaration):
+            self.unmarked = True
+            return "cut" if "inline" in declaration.words else "stay"
+        return "stay"
+
+    def _function_verdict(self, declaration: _Declaration) -> str:
+        parser = self.parser
+        if declaration.instantiation:
+            return "stay" if self._device_names & {declaration.name} else "cut"
+        foreign = _host_only_type(parser, declaration.first, declaration.head_end)
+        member = declaration.parent is not None
+        if foreign and not declaration.is_special:
+            return "cut"
+        if declaration.ended in ("default", "delete", "0") or declaration.words & {"constexpr", "consteval"}:
+            self.unmarked = True
+            return "stay"
+        if member and declaration.words & {"virtual", "override", "final"}:
+            self.unmarked = True
+            return "stay"
+        if declaration.name in self._device_names and declaration.body >= 0 and not member:
+            if parser.tokens[declaration.name_at - 1].text == "::":
+                self.unmarked = True
+                return "stay"  # a member whose space stands at its declaration in the class
+        if member or declaration.name.startswith("operator"):
+            return "erase"
+        return "go"
+
+    @cached_property
+    def _device_names(self) -> frozenset[str]:
+        """Names of the functions that are marked as device code somewhere in the file."""
+        return frozenset(d.name for d in self.parser.declarations if d.kind == "function" and d.device and d.name)
+
+    def _host_macro(self, declaration: _Declaration) -> bool:
+        """Whether a use of a macro stands for host code for certain."""
+        if declaration.device:
+            return False
+        name = declaration.name
+        known = self.surroundings.macros.get(name)
+        if known is None:
+            return bool(_HOST_MACROS.fullmatch(name)) or (name.startswith("PYBIND") and declaration.body >= 0)
+        words = self.surroundings.expanded([name])
+        return "<<<" in words and not words & _SPACES and not words & {"struct", "class", "constexpr", "typedef", "using"}
+
+    def _used(
+        self, candidates: Sequence[_Declaration], erased: Sequence[_Declaration], gone: Sequence[tuple[int, int]]
+    ) -> set[str]:
+        """Names that what stays can refer to."""
+        tokens = self.parser.tokens
+        absent = bytearray(len(tokens))
+        for declaration in candidates:
+            absent[declaration.first : declaration.last + 1] = b"\1" * (declaration.last + 1 - declaration.first)
+        for declaration in erased:
+            if declaration.erasable >= 0:
+                absent[declaration.erasable : declaration.last + 1] = b"\1" * (
+                    declaration.last + 1 - declaration.erasable
+                )
+        for first, last in gone:
+            absent[first : last + 1] = b"\1" * (last + 1 - first)
+        for declaration in self.parser.declarations:
+            if declaration.kind == "function" and declaration.name_at >= 0:
+                absent[declaration.name_at] = 1
+        words: set[str] = set()
+        for index, token in enumerate(tokens):
+            if absent[index]:
+                continue
+            if token.kind == _WORD:
+                if tokens[index - 1].text not in (".", "->"):
+                    words.add(token.text)
+            elif token.kind == _DIRECTIVE and _directive_name(token.text) not in ("define", "include", "undef"):
+                words.update(re.findall(r"\w+", token.text))
+        return self.surroundings.expanded(words)
+
+    def _erase(self, declaration: _Declaration, editor: _Editor) -> None:
+        """Leave the declaration, without its definition and without `__host__`."""
+        parser = self.parser
+        if declaration.kind != "function":
+            return
+        if declaration.erasable >= 0:
+            if any(declaration.body < twin < declaration.last for twin in parser.twins):
+                return
+            editor.cut(declaration.erasable, declaration.last, semicolon=True)
+            self._note(declaration, "body")
+        for index in range(declaration.first, declaration.head_end):
+            if parser.tokens[index].text in self.surroundings.hosts:
+                editor.cut(index, index)
+
+
+def _launches(parser: _Parser) -> Iterator[Launch]:
+    """What stands before each `<<<`."""
+    tokens = parser.tokens
+    for index, token in enumerate(tokens):
+        if token.text != "<<<" or index == 0:
+            continue
+        start = index - 1
+        if tokens[start].text == ">":
+            depth = 0
+            while start > 0 and index - start < 512:
+                depth += (tokens[start].text == ">") - (tokens[start].text == "<")
+                if depth == 0:
+                    break
+                start -= 1
+            start -= 1
+        if start < 0 or tokens[start].kind != _WORD or tokens[start].text == "operator":
+            continue
+        while start > 1 and tokens[start - 1].text == "::" and tokens[start - 2].kind == _WORD:
+            start -= 2
+        shown = parser.text[tokens[start].start : tokens[index - 1].end]
+        yield Launch(parser.line(start), re.sub(r"\s+", " ", shown))
+
+
+def pass_over(
+    data: bytes, surroundings: Surroundings | None = None, *, keep_includes: Collection[str] = ()
+) -> PassedOver:
+    """Blank the host code out of a file.
+
+    `surroundings` has the macros of all files that go into the compile, this one among them; without it, those of
+    this file alone. `keep_includes` are headers, as directives spell them, that the project itself has.
+    """
+    around = Surroundings.of([data]) if surroundings is None else surroundings
+    return _Pass(data, around, keep_includes).run()
+
+
+# --- the last resort -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How `settle` ended."""
+
+    files: Mapping[str, bytes] = field(repr=False)
+    passed: Mapping[str, tuple[Passing, ...]] = field(default_factory=dict)
+    """Label -> what was passed over on the compiler's word."""
+    log: str | None = None
+    """The compiler's messages where they could not be settled; None where the last attempt succeeded."""
+    attempts: int = 0
+
+
+_MESSAGE = re.compile(r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.M)
+_ABSENT = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
+_COPIES = re.compile(r"\Aoperator=\Z|\A~")
+
+
+def settle(
+    files: Mapping[str, bytes],
+    attempt: Callable[[Mapping[str, bytes]], str | None],
+    surroundings: Surroundings,
+    *,
+    limit: int = 24,
+) -> Settled:
+    """Compile, pass over the host-only declarations that the compiler complains of, and compile again.
+
+    `files` are texts that were passed over, by label; `attempt` compiles them and returns the log where that fails,
+    with files named by their labels. A declaration with an execution or memory space is never passed over, nor one
+    that a kept declaration could be taken for. Ends when a compile succeeds, when nothing can be done about any
+    message, or after `limit` attempts.
+    """
+    texts = dict(files)
+    passed: dict[str, list[Passing]] = {}
+    count = 0
+    while True:
+        log = attempt(texts)
+        count += 1
+        if log is None or count >= limit:
+            break
+        complaints: dict[str, dict[int, str]] = {}
+        for match in _MESSAGE.finditer(log):
+            if match["file"] in texts:
+                complaints.setdefault(match["file"], {}).setdefault(int(match["line"]), match["text"])
+        progress = False
+        for label, lines in complaints.items():
+            edited = _Amendment(texts[label], surroundings).without(lines)
+            if edited is not None:
+                texts[label], found = edited
+                passed.setdefault(label, []).extend(found)
+                progress = True
+        if not progress:
+            break
+    return Settled(
+        files=texts,
+        passed={label: tuple(sorted(found)) for label, found in passed.items()},
+        log=log,
+        attempts=count,
+    )
+
+
+class _Amendment:
+    """Takes further declarations out of a file, on the compiler's word."""
+
+    def __init__(self, data: bytes, surroundings: Surroundings) -> None:
+        self.parser = _Parser(data.decode("latin-1"), surroundings)
+        self.surroundings = surroundings
+
+    def without(self, complaints: Mapping[int, str]) -> tuple[bytes, list[Passing]] | None:
+        """The text without what those lines complain of, and what that was; None where nothing can go."""
+        parser = self.parser
+        editor = _Editor(parser)
+        found: dict[int, Passing] = {}
+        directives = {parser.line(i): i for i, t in enumerate(parser.tokens) if t.kind == _DIRECTIVE}
+        for line, message in complaints.items():
+            absent = _ABSENT.search(message)
+            if absent is not None:
+                index = directives.get(line)
+                if index is not None and _INCLUDE.match(parser.tokens[index].text):
+                    editor.cut(index, index)
+                    found[index] = Passing(line, "include", absent[1], "not found")
+                continue
+            declaration = self._removable(line)
+            if declaration is not None and declaration.first not in found:
+                editor.cut(declaration.first, declaration.last)
+                found[declaration.first] = Passing(
+                    parser.line(declaration.first), declaration.kind, declaration.name or "(unnamed)", message
+                )
+        if not found:
+            return None
+        return editor.result().encode("latin-1"), list(found.values())
+
+    def _removable(self, line: int) -> _Declaration | None:
+        """The innermost declaration around a line that can go."""
+        parser = self.parser
+        around = [
+            d
+            for d in parser.declarations
+            if d.kind != "scope" and parser.line(d.first) <= line <= parser.line(d.last)
+        ]
+        for declaration in reversed(around):
+            if declaration.device or parser.carries_space(declaration.first, declaration.last + 1):
+                if declaration.kind == "function" and not declaration.device:
+                    pass  # a host function whose body has a device lambda
+                else:
+                    continue
+            if declaration.parent is not None:
+                own = declaration.parent.name
+                if declaration.kind == "function" and not (
+                    _COPIES.match(declaration.name)
+                    or declaration.words & {"virtual", "override", "final"}
+                    or (declaration.name == own and self._copies(declaration, own))
+                ):
+                    return declaration
+                if declaration.kind in ("alias", "other"):
+                    return declaration
+                continue
+            if declaration.instantiation and declaration.name in self._device_names:
+                continue
+            if declaration.kind == "macro" and not self._harmless(declaration):
+                continue
+            if declaration.kind == "enum":
+                continue
+            return declaration
+        return None
+
+    def _copies(self, declaration: _Declaration, own: str) -> bool:
+        """Whether a constructor can be the one that copies or moves."""
+        inside = [t.text for t in self.parser.tokens[declaration.name_at + 1 : declaration.head_end]]
+        return own in inside and "&" in inside
+
+    @cached_property
+    def _device_names(self) -> frozenset[str]:
+        return frozenset(d.name for d in self.parser.declarations if d.kind == "function" and d.device and d.name)
+
+    def _harmless(self, declaration: _Declaration) -> bool:
+        """Whether a use of a macro brings nothing of the device: it is known, and names no device function."""
+        if declaration.name not in self.surroundings.macros:
+            return bool(_HOST_MACROS.fullmatch(declaration.name))
+        words = self.surroundings.expanded([declaration.name])
+        return not words & _SPACES and not words & self._device_names
+
+
+# --- what nvcc gives unasked -----------------------------------------------------------------------------------------
+
+_INTEGER_NAME = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t\Z|u?int(?:max|ptr)_t\Z")
+_MATH_NAME = re.compile(r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)\Z|HUGE_VALF?\Z")
+_LIMIT_NAME = re.compile(r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)\Z|CHAR_BIT\Z|CHAR_(?:MIN|MAX)\Z")
+_TYPES = {
+    "uchar": "unsigned char",
+    "ushort": "unsigned short",
+    "uint": "unsigned int",
+    "ulong": "unsigned long",
+}
+_TYPES.pop("uchar")  # glibc has no `uchar`, and so neither has nvcc
+_WORDS = re.compile(rb"[A-Za-z_]\w*")
+
+
+def prelude(files: Iterable[bytes]) -> bytes:
+    """Declarations that nvcc has from the host's headers without an include, as far as these texts use the names.
+
+    To be read before the translation unit (`--pre-include`), so that no line moves. It includes standard headers by
+    their names; their stand-ins have to be on the search path. Empty where nothing is missing.
+    """
+    words = {word.decode() for data in files for word in set(_WORDS.findall(data))}
+    lines: list[str] = []
+    if any(_INTEGER_NAME.match(word) for word in words):
+        lines.append("#include <stdint.h>")
+    if any(_MATH_NAME.match(word) for word in words):
+        lines.append("#include <math.h>")
+    if any(_LIMIT_NAME.match(word) for word in words):
+        lines.append("#include <limits.h>")
+    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPES.items()) if name in words]
+    if words & {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"}:
+        lines.append("#include <cuda_device_runtime_api.h>")
+    return "".join(f"{line}\n" for line in lines).encode()
