@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ _READS_KEPT = 8
 _MAX_ENTRY = 1 << 32
 _LOCK_SECONDS = 600.0
 _POSIX = os.name == "posix"
-_ATTEMPTS = 5
+_ATTEMPTS = 20
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, CudaKernelsError)
 
@@ -146,7 +147,8 @@ class KernelCache:
     def _known_reads(self, job: CompileJob) -> list[Reads]:
         record = self._load(f"reads {job.key}") or {}
         found = []
-        for entry in record.get("sets", []):
+        sets = record.get("sets")
+        for entry in sets if isinstance(sets, list) else []:
             with contextlib.suppress(*_MALFORMED):
                 found.append(
                     Reads(
@@ -238,16 +240,18 @@ class KernelCache:
                 yield path, "fails its digest"
 
     def clear(self) -> None:
-        """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError."""
-        if self.directory is not None and (self.directory / "entries").is_dir():
-            self._backend().clear()
-            for path, _ in list(self.entries()):
-                with contextlib.suppress(FileNotFoundError):
-                    if not stat.S_ISREG(path.lstat().st_mode):
-                        path.unlink()
-            for lock in (self.directory / "locks").glob("*.lock"):
-                with contextlib.suppress(OSError):
-                    lock.unlink()
+        """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError.
+
+        Folders stay, so that no writer loses the one that it is about to use.
+        """
+        if self.directory is None:
+            return
+        for path, _ in list(self.entries()):
+            path.unlink(missing_ok=True)
+        for path in [*(self.directory / "tmp").glob("*"), *(self.directory / "locks").glob("*.lock")]:
+            with contextlib.suppress(OSError):
+                if path.suffix == ".lock" or path.lstat().st_mtime < time.time() - _LOCK_SECONDS:
+                    path.unlink()
 
     # -- bytes by key: the layout of cuda.core's FileStreamProgramCache --------------------------------------------
 
@@ -256,14 +260,11 @@ class KernelCache:
         digest = hashlib.sha256(key.encode()).hexdigest()
         return Path(self.directory or "") / "entries" / digest[:2] / digest[2:]
 
-    def _backend(self) -> Any:
+    @functools.cached_property
+    def _writer(self) -> Any:
         from cuda.core.utils import FileStreamProgramCache
 
         return FileStreamProgramCache(self.directory, max_size_bytes=self._max_size)
-
-    @functools.cached_property
-    def _writer(self) -> Any:
-        return self._backend()
 
     def read(self, key: str) -> bytes | None:
         """The bytes under `key`, or None."""
@@ -275,7 +276,9 @@ class KernelCache:
 
     def _read_file(self, path: Path, *, touch: bool = True) -> bytes:
         """Read an entry without following a link, blocking on a FIFO, or believing what others could have written."""
-        self._check_folders(path.parent.parent, path.parent)
+        if _POSIX:
+            for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
+                _check_owner(folder, folder.lstat(), private=self._private)
         flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         handle = os.open(path, os.O_RDONLY | flags)
         with os.fdopen(handle, "rb") as stream:
@@ -286,7 +289,7 @@ class KernelCache:
             data = stream.read()
             if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
                 with contextlib.suppress(OSError):
-                    os.utime(handle, ns=(max(status.st_atime_ns, _now()), status.st_mtime_ns))
+                    os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
         return data
 
     def write(self, key: str, data: bytes) -> bool:
@@ -296,11 +299,11 @@ class KernelCache:
         with self._guarded("written"):
             path = self._path(key)
             for attempt in range(1, _ATTEMPTS + 1):
-                self._make_folders(path.parent.parent, path.parent, self.directory / "tmp")
                 try:
+                    self._make_folders(path.parent.parent, path.parent, self.directory / "tmp")
                     self._writer[key] = data
                     break
-                except FileNotFoundError:  # `cache clear` or `rm -rf` between two of its steps
+                except (FileNotFoundError, FileExistsError):  # `cache clear` or `rm -rf` between two of its steps
                     if attempt == _ATTEMPTS:
                         raise
             if self._shared and not self._private:
@@ -309,17 +312,13 @@ class KernelCache:
             return True
         return False
 
-    def _check_folders(self, *folders: Path) -> None:
-        if _POSIX:
-            for folder in (Path(self.directory or ""), *folders):
-                _check_owner(folder, folder.lstat(), private=self._private)
-
     def _make_folders(self, *folders: Path) -> None:
         """Make folders of the cache that are missing, and refuse those that others could write to."""
         for folder in (Path(self.directory or ""), *folders):
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=self._mode)
-        self._check_folders(*folders)
+            if _POSIX:
+                _check_owner(folder, folder.lstat(), private=self._private)
 
     def _load(self, key: str) -> dict[str, Any] | None:
         data = self.read(key)
@@ -342,12 +341,6 @@ class KernelCache:
                 where = self.directory
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             warn_once(f"the compile cache at {where} cannot be {doing} ({reason}); going on without it")
-
-
-def _now() -> int:
-    import time
-
-    return time.time_ns()
 
 
 def _check_owner(path: Path, status: os.stat_result, *, private: bool = False) -> None:

@@ -74,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--driver", type=_version, metavar="X.Y", help="newest CUDA version of the driver")
     command.set_defaults(run=_warm)
 
+    command = commands.add_parser("stubs", parents=[target], help="print a .pyi with a package's kernel names")
+    command.set_defaults(run=_stubs)
+
     cache = commands.add_parser("cache", help="look at, check or empty the compile cache")
     actions = cache.add_subparsers(required=True, metavar="ACTION")
     for name, run, text in (
@@ -261,6 +264,16 @@ def _warm(arguments: argparse.Namespace) -> int:
             took = f" in {row['seconds']:.2f} s" if row["outcome"] == "compiled" else ""
             print(f"{row['module']} for {row['compute_capability']}: {row['outcome']} ({row['arch']}){took}")
         print(f"{compiled} compiled, {cached} cached, {len(rows) - compiled - cached} served by an image")
+    return 0
+
+
+# -- stubs -------------------------------------------------------------------------------------------------------
+
+
+def _stubs(arguments: argparse.Namespace) -> int:
+    from .stubs import stub_for
+
+    print("\n".join(stub_for(package.manifest) for package in open_packages(arguments.target)), end="")
     return 0
 
 

@@ -83,7 +83,10 @@ _HOST_STD = frozenset(
     """.split()
 )
 """What `std` has on the host alone."""
-_HOST_TYPES = frozenset("FILE DIR PyObject pthread_t pthread_mutex_t ostream istream nvtxRangeId_t ncclComm_t".split())
+_HOST_TYPES = re.compile(
+    r"FILE|DIR|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|cufft|nccl|nvml)[A-Z]\w*"
+    r"|curandGenerator_t"
+)
 
 _HOST_MACROS = re.compile(
     r"PYBIND11_MODULE|PYBIND11_EMBEDDED_MODULE|NB_MODULE|TORCH_LIBRARY(?:_IMPL|_FRAGMENT|_EXPAND)?|REGISTER_EXTENSION"
@@ -97,13 +100,15 @@ _HOST_HEADERS = re.compile(
     r"""
     (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|benchmark|nvbench|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
-      |Eigen|npp|thrust/(?:host_vector|device_vector|universal_vector|system_error|system/cuda/error)\.h)(?:/.*)?
+      |Eigen|npp)(?:/.*)?
+    |thrust/(?!(?:tuple|pair|functional)\.h|iterator/|type_traits/|detail/).*
+    |cub/(?:cub\.cuh|device/.*)
     |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem|format
       |forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource|mutex
       |ostream|print|queue|random|regex|set|shared_mutex|sstream|stack|stacktrace|stdexcept|stop_token|streambuf
       |string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray
-      |vector|csignal|csetjmp|clocale|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
-    |(?:aio|alloca|conio|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
+      |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
+    |(?:aio|alloca|conio|ctype|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
       |io|libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
       |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
       |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
@@ -131,7 +136,8 @@ _LEXEME = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _DIRECTIVE_TEXT = re.compile(
-    r"""(?:[^\n"'/\\]+|\\[ \t]*\r?\n|/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[^\n])*""",
+    r"""(?:[^\n"'/\\]+|\\[ \t]*\r?\n|/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[^\n])*""",
     re.DOTALL,
 )
 _DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", re.DOTALL)
@@ -151,7 +157,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> list[_Token]:
-    """Words, signs, literals and directives; white space and comments are left out, and so is the text below `#if 0`."""
+    """Words, signs, literals and directives. White space and comments are left out, and so is what `#if 0` hides."""
     found: list[_Token] = []
     position, fresh = 0, True
     dead = 0
@@ -200,7 +206,7 @@ def _directive_name(shown: str) -> str:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The macros of a source and of all project headers that it could include: what `pass_over` knows besides a file."""
+    """The macros of a source and of all project headers that it could include."""
 
     macros: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Name of a macro -> words and braces in all of its definitions."""
@@ -294,13 +300,18 @@ class _Declaration:
     words: frozenset[str] = frozenset()
     """Specifiers and other words of the head, parameters aside."""
 
+    copies: bool = False
+    """Whether it is a constructor that may be the one that copies or moves."""
+
     @property
-    def is_special(self) -> bool:
-        """Whether it is a member that decides how the class is made, copied, destroyed or laid out."""
-        own = self.parent.name if self.parent else None
-        return (
-            self.name in (own, f"~{own}", "operator=") or bool(self.words & {"virtual", "override", "final"})
-        ) and self.parent is not None
+    def is_vital(self) -> bool:
+        """Whether it is a member that decides how the class is passed and laid out: it copies, destroys, is virtual."""
+        return self.parent is not None and (
+            self.copies
+            or self.name == "operator="
+            or self.name.startswith("~")
+            or bool(self.words & {"virtual", "override", "final"})
+        )
 
 
 class _Parser:
@@ -341,7 +352,7 @@ class _Parser:
     def _pair(self) -> None:
         """Pair brackets. Each arm of a conditional starts from the state before it; what follows, from the first's."""
         stack: tuple[int, object] | None = None
-        conditionals: list[list[tuple[int, object] | None | bool]] = []
+        conditionals: list[list[tuple[int, object] | bool | None]] = []
         closing = {")": "(", "]": "[", "}": "{"}
         for index, token in enumerate(self.tokens):
             if token.kind == _DIRECTIVE:
@@ -572,9 +583,7 @@ class _Parser:
         self._finish(made, words, parameters, assigned, last_word)
         return made, inner
 
-    def _finish(
-        self, made: _Declaration, words: set[str], parameters: int, assigned: bool, last_word: int
-    ) -> None:
+    def _finish(self, made: _Declaration, words: set[str], parameters: int, assigned: bool, last_word: int) -> None:
         tokens, first = self.tokens, made.first
         head = tokens[first].text
         made.words = frozenset(words)
@@ -591,15 +600,20 @@ class _Parser:
                 initial = tokens[self._next(parameters)]
                 value = made.body < 0 and initial.kind in (_NUMBER, _STRING)
                 made.kind = "variable" if value else "function"
-            elif words & {"friend"} or (last_word >= 0 and words & {"class", "struct", "union", "enum"} and len(
-                [t for t in tokens[first : made.last] if t.kind == _WORD]
-            ) <= 2):
+            elif words & {"friend"} or (
+                last_word >= 0
+                and words & {"class", "struct", "union", "enum"}
+                and len([t for t in tokens[first : made.last] if t.kind == _WORD]) <= 2
+            ):
                 made.kind = "other"  # `struct S;`, `friend class S;`
             else:
                 made.kind = "variable"
         if made.kind in ("alias", "variable") and not made.name:
             made.name, made.name_at = self._declared_name(made)
         made.device = self.carries_space(first, made.head_end)
+        if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
+            inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
+            made.copies = made.name in inside and "&" in inside
 
     def _declared_name(self, made: _Declaration) -> tuple[str, int]:
         """Name of a variable or an alias without parentheses: the last word before `=`, `[`, `{` or the end."""
@@ -828,7 +842,7 @@ def _host_only_type(parser: _Parser, first: int, end: int) -> bool:
     for index in range(first, end):
         token = tokens[index]
         if token.kind == _WORD:
-            if token.text in _HOST_TYPES:
+            if _HOST_TYPES.fullmatch(token.text):
                 return True
             if parser._is(index + 1, "::"):
                 before = tokens[index - 1].text if index else ""
@@ -917,8 +931,10 @@ class _Pass:
         return name if name not in self.keep_includes and _HOST_HEADERS.fullmatch(name) else None
 
     def _verdict(self, declaration: _Declaration) -> str:
-        """"stay"; "go" unless the name is used; "cut"; or "erase" the definition and leave the declaration."""
+        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition and leave the declaration."""
         parser = self.parser
+        if declaration in self._host_classes:
+            return "cut"
         if declaration.kind in ("scope", "other", "alias", "enum", "class"):
             return "stay"
         if declaration.kind == "macro":
@@ -942,7 +958,7 @@ class _Pass:
             return "stay" if self._device_names & {declaration.name} else "cut"
         foreign = _host_only_type(parser, declaration.first, declaration.head_end)
         member = declaration.parent is not None
-        if foreign and not declaration.is_special:
+        if foreign and not declaration.is_vital:
             return "cut"
         if declaration.ended in ("default", "delete", "0") or declaration.words & {"constexpr", "consteval"}:
             self.unmarked = True
@@ -950,13 +966,30 @@ class _Pass:
         if member and declaration.words & {"virtual", "override", "final"}:
             self.unmarked = True
             return "stay"
-        if declaration.name in self._device_names and declaration.body >= 0 and not member:
-            if parser.tokens[declaration.name_at - 1].text == "::":
-                self.unmarked = True
-                return "stay"  # a member whose space stands at its declaration in the class
+        qualified = not member and parser.tokens[declaration.name_at - 1].text == "::"
+        if qualified and declaration.name in self._device_names:
+            self.unmarked = True
+            return "stay"  # a member whose space stands at its declaration in the class
         if member or declaration.name.startswith("operator"):
             return "erase"
         return "go"
+
+    @cached_property
+    def _host_classes(self) -> frozenset[_Declaration]:
+        """Classes at namespace level without any device code that have a member of a type of the host."""
+        parser = self.parser
+        found = set()
+        for member in parser.declarations:
+            if member.kind == "variable" and (top := member.parent) is not None:
+                while top.parent is not None:
+                    top = top.parent
+                if (
+                    top not in found
+                    and not parser.carries_space(top.first, top.last + 1)
+                    and _host_only_type(parser, member.first, member.head_end)
+                ):
+                    found.add(top)
+        return frozenset(found)
 
     @cached_property
     def _device_names(self) -> frozenset[str]:
@@ -972,7 +1005,7 @@ class _Pass:
         if known is None:
             return bool(_HOST_MACROS.fullmatch(name)) or (name.startswith("PYBIND") and declaration.body >= 0)
         words = self.surroundings.expanded([name])
-        return "<<<" in words and not words & _SPACES and not words & {"struct", "class", "constexpr", "typedef", "using"}
+        return "<<<" in words and not words & (_SPACES | {"struct", "class", "constexpr", "typedef", "using"})
 
     def _used(
         self, candidates: Sequence[_Declaration], erased: Sequence[_Declaration], gone: Sequence[tuple[int, int]]
@@ -1068,9 +1101,10 @@ class Settled:
     attempts: int = 0
 
 
-_MESSAGE = re.compile(r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.M)
+_MESSAGE = re.compile(
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.MULTILINE
+)
 _ABSENT = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
-_COPIES = re.compile(r"\Aoperator=\Z|\A~")
 
 
 def settle(
@@ -1097,8 +1131,9 @@ def settle(
             break
         complaints: dict[str, dict[int, str]] = {}
         for match in _MESSAGE.finditer(log):
-            if match["file"] in texts:
-                complaints.setdefault(match["file"], {}).setdefault(int(match["line"]), match["text"])
+            label = posixpath.normpath(match["file"].replace("\\", "/"))
+            if label in texts:
+                complaints.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
         progress = False
         for label, lines in complaints.items():
             edited = _Amendment(texts[label], surroundings).without(lines)
@@ -1151,9 +1186,7 @@ class _Amendment:
         """The innermost declaration around a line that can go."""
         parser = self.parser
         around = [
-            d
-            for d in parser.declarations
-            if d.kind != "scope" and parser.line(d.first) <= line <= parser.line(d.last)
+            d for d in parser.declarations if d.kind != "scope" and parser.line(d.first) <= line <= parser.line(d.last)
         ]
         for declaration in reversed(around):
             if declaration.device or parser.carries_space(declaration.first, declaration.last + 1):
@@ -1162,12 +1195,7 @@ class _Amendment:
                 else:
                     continue
             if declaration.parent is not None:
-                own = declaration.parent.name
-                if declaration.kind == "function" and not (
-                    _COPIES.match(declaration.name)
-                    or declaration.words & {"virtual", "override", "final"}
-                    or (declaration.name == own and self._copies(declaration, own))
-                ):
+                if declaration.kind == "function" and not declaration.is_vital:
                     return declaration
                 if declaration.kind in ("alias", "other"):
                     return declaration
@@ -1180,11 +1208,6 @@ class _Amendment:
                 continue
             return declaration
         return None
-
-    def _copies(self, declaration: _Declaration, own: str) -> bool:
-        """Whether a constructor can be the one that copies or moves."""
-        inside = [t.text for t in self.parser.tokens[declaration.name_at + 1 : declaration.head_end]]
-        return own in inside and "&" in inside
 
     @cached_property
     def _device_names(self) -> frozenset[str]:
@@ -1200,34 +1223,109 @@ class _Amendment:
 
 # --- what nvcc gives unasked -----------------------------------------------------------------------------------------
 
-_INTEGER_NAME = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t\Z|u?int(?:max|ptr)_t\Z")
-_MATH_NAME = re.compile(r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)\Z|HUGE_VALF?\Z")
-_LIMIT_NAME = re.compile(r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)\Z|CHAR_BIT\Z|CHAR_(?:MIN|MAX)\Z")
-_TYPES = {
-    "uchar": "unsigned char",
-    "ushort": "unsigned short",
-    "uint": "unsigned int",
-    "ulong": "unsigned long",
+_BY_PATTERN = {
+    "stdint.h": r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:max|ptr)_t|U?INT(?:8|16|32|64|PTR)_M(?:AX|IN)",
+    "limits.h": r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)|CHAR_BIT",
+    "float.h": r"(?:FLT|DBL)_(?:MIN|MAX|EPSILON|DIG|MANT_DIG|TRUE_MIN)",
+    "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)|HUGE_VALF?|INFINITY|NAN"
+    r"|(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|pow|sqrt|cbrt|hypot|log(?:10|2|1p)?|floor|ceil|round|trunc|l?l?rint"
+    r"|l?l?round|fabs|fmin|fmax|fmod|remainder|copysign|ldexp|frexp|erfc?|[tl]gamma|isnan|isinf|isfinite|signbit)",
+    "cuda_fp16.h": r"_*half2?(?:_raw)?|__(?:float|half|low|high|h)\w*2?half2?\w*",
+    "cuda_bf16.h": r"(?:__)?nv_bfloat16\w*",
+    "cuda_fp8.h": r"(?:__)?nv_fp8\w*",
+    "cuComplex.h": r"cu(?:Float|Double)?Complex|make_cu\w*Complex",
 }
-_TYPES.pop("uchar")  # glibc has no `uchar`, and so neither has nvcc
-_WORDS = re.compile(rb"[A-Za-z_]\w*")
+"""Header -> names that it declares and that device code may use where only a header of the host brings it in."""
+
+_BY_STD_NAME = {
+    "algorithm": "min max minmax clamp swap fill fill_n copy copy_n lower_bound upper_bound find all_of any_of none_of",
+    "array": "array",
+    "cmath": """
+        abs fabs sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 log log2 log10 pow fma fmod fmin
+        fmax floor ceil round trunc isnan isinf isfinite signbit copysign hypot erf
+    """,
+    "complex": "complex",
+    "cstddef": "size_t ptrdiff_t nullptr_t byte",
+    "cstdint": " ".join(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64, "ptr")),
+    "functional": "plus minus multiplies divides less greater equal_to logical_and logical_or bit_and bit_or bit_xor",
+    "limits": "numeric_limits",
+    "numeric": "accumulate iota gcd lcm inner_product",
+    "optional": "optional nullopt",
+    "tuple": "tuple make_tuple tie get tuple_size tuple_element tuple_cat apply",
+    "type_traits": """
+        is_same is_same_v is_integral is_integral_v is_floating_point is_floating_point_v is_arithmetic is_signed
+        is_unsigned is_pointer is_void is_void_v is_const is_convertible is_convertible_v is_base_of enable_if
+        enable_if_t conditional conditional_t decay decay_t remove_reference remove_reference_t remove_cv remove_cv_t
+        remove_const remove_const_t remove_pointer remove_pointer_t integral_constant true_type false_type
+        bool_constant make_unsigned make_signed make_unsigned_t make_signed_t common_type common_type_t void_t
+        underlying_type aligned_storage is_trivially_copyable conjunction disjunction negation
+    """,
+    "utility": "pair make_pair declval exchange index_sequence make_index_sequence integer_sequence index_sequence_for",
+}
+_STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name in names.split()}
+
+_TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
+_MACROS = {"__asm__": "asm", "__volatile__": "volatile"}
+_DEPENDENT_LAUNCH = {
+    "cudaGridDependencySynchronize": "griddepcontrol.wait;",
+    "cudaTriggerProgrammaticLaunchCompletion": "griddepcontrol.launch_dependents;",
+}
+_FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cutensor")
+"""Headers of the host that bring in those of CUDA's small floating-point types."""
+
+_CUB_ALWAYS = ("util_type", "util_ptx", "thread/thread_operators", "thread/thread_load", "thread/thread_store")
+_PLAIN_WORDS = re.compile(r"(?:(?<![\w.])std\s*::\s*)?[A-Za-z_]\w*")
 
 
-def prelude(files: Iterable[bytes]) -> bytes:
-    """Declarations that nvcc has from the host's headers without an include, as far as these texts use the names.
+def prelude(files: Iterable[PassedOver]) -> bytes:
+    """What nvcc has from the host's headers unasked, and what the headers that were passed over brought for the
+    device: as far as the texts use the names.
 
-    To be read before the translation unit (`--pre-include`), so that no line moves. It includes standard headers by
-    their names; their stand-ins have to be on the search path. Empty where nothing is missing.
+    To be read before the translation unit (`--pre-include`), so that no line moves. It includes headers by their
+    names; the stand-ins of standard headers have to be on the search path. Empty where nothing is missing.
     """
-    words = {word.decode() for data in files for word in set(_WORDS.findall(data))}
-    lines: list[str] = []
-    if any(_INTEGER_NAME.match(word) for word in words):
-        lines.append("#include <stdint.h>")
-    if any(_MATH_NAME.match(word) for word in words):
-        lines.append("#include <math.h>")
-    if any(_LIMIT_NAME.match(word) for word in words):
-        lines.append("#include <limits.h>")
-    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPES.items()) if name in words]
-    if words & {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunchCompletion"}:
-        lines.append("#include <cuda_device_runtime_api.h>")
+    words: set[str] = set()
+    std_names: set[str] = set()
+    absent: set[str] = set()
+    for file in files:
+        absent.update(passing.name for passing in file.passed if passing.kind == "include")
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", file.data.decode("latin-1"), flags=re.DOTALL)
+        for match in set(_PLAIN_WORDS.findall(text)):
+            word = match.rsplit(":", 1)[-1].strip()
+            (std_names if ":" in match else words).add(word)
+    wanted = set()
+    for header, pattern in _BY_PATTERN.items():
+        small_floats = header in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuComplex.h")
+        if small_floats and not any(_FLOATS_FROM_HOST.match(name) for name in absent):
+            continue
+        names = re.compile(pattern)
+        if any(names.fullmatch(word) for word in words):
+            wanted.add(header)
+    wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
+    lines = [f"#include <{header}>" for header in sorted(wanted)]
+    if any(name.startswith("cub/") for name in absent) and "cub" in words:
+        lines += [f"#include <{header}>" for header in _cub_headers(words)]
+        lines = [line if "<cub/" not in line else _if_there(line) for line in lines]
+    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
+    lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
+    if words & set(_DEPENDENT_LAUNCH):
+        lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
+        lines += ["#include <cuda_device_runtime_api.h>", "#else"]
+        for name, instruction in _DEPENDENT_LAUNCH.items():
+            lines.append(f'static inline __device__ void {name}() {{ asm volatile("{instruction}" ::: "memory"); }}')
+        lines.append("#endif")
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _if_there(line: str) -> str:
+    return f"#if __has_include({line.removeprefix('#include ')})\n{line}\n#endif"
+
+
+def _cub_headers(words: Collection[str]) -> list[str]:
+    """The headers of CUB's device-side parts that these words can name; not each of them exists."""
+    found = {f"cub/{name}.cuh" for name in _CUB_ALWAYS}
+    for word in words:
+        if match := re.fullmatch(r"(?:(Block|Warp)[A-Z]\w*|\w+(Iterator))", word):
+            snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
+            found.add(f"cub/{(match[1] or match[2]).lower()}/{snake}.cuh")
+    return sorted(found)

@@ -536,7 +536,7 @@ def _refusal(job: CompileJob, log: str) -> str:
         chain := _chain(job.unit, place[1])
     ):
         message += f"\n{' <- '.join(chain)} (what includes what)"
-    if match := re.search(r'cannot open source file "([^"]+)"', log):
+    if match := re.search(r'(?:cannot|could not) open source file "([^"]+)"', log):
         message += f"\nhint: {_header_hint(job, match[1])}"
     elif "execution space" in log or "host function" in log or "host variable" in log:
         message += (

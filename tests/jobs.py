@@ -17,7 +17,17 @@ from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
 from hatch_cuda_kernels.sources import ProjectTree
 from hatch_cuda_kernels.toolchain import probe
 
-__all__ = ["KERNEL", "TESTS", "can_mount", "compile_alone", "compile_files", "in_mounts", "make_job", "one_unit", "write"]
+__all__ = [
+    "KERNEL",
+    "TESTS",
+    "can_mount",
+    "compile_alone",
+    "compile_files",
+    "in_mounts",
+    "make_job",
+    "one_unit",
+    "write",
+]
 
 TESTS = Path(__file__).parent
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = 1; }\n'
@@ -67,9 +77,15 @@ def compile_files(root: Path, files: Mapping[str, str | bytes], space: Workspace
 def can_mount() -> bool:
     """Whether this user may mount file systems in a namespace of its own."""
     unshare = shutil.which("unshare")
-    return unshare is not None and hasattr(os, "geteuid") and os.geteuid() == 0 and (
-        subprocess.run([unshare, "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
-    ).returncode == 0
+    return (
+        unshare is not None
+        and hasattr(os, "geteuid")
+        and os.geteuid() == 0
+        and (
+            subprocess.run([unshare, "-m", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False)
+        ).returncode
+        == 0
+    )
 
 
 def in_mounts(mounts: str, command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pytest
 from projects import KERNEL, make_project
@@ -76,7 +77,7 @@ class TestInspect:
 
     def test_json_is_the_manifest(self, wheel: Path, command: Command) -> None:
         """--json gives the manifests as they are in the wheel, from a wheel and from a folder alike."""
-        status, output, _ = command("inspect", wheel, "--json")
+        _, output, _ = command("inspect", wheel, "--json")
         with zipfile.ZipFile(wheel) as archive:
             assert json.loads(output) == {"schema": 1, "packages": [json.loads(archive.read(MANIFEST))]}
             archive.extractall(wheel.parent / "folder")
@@ -214,6 +215,18 @@ class TestVerify:
         value = json.loads(output)
         assert (status, value["ok"]) == (0, True)
         assert [found["arch"] for found in value["no_fallback"]] == ["sm_75"]
+
+
+class TestStubs:
+    def test_names(self, wheel: Path, command: Command) -> None:
+        """The stub is valid Python and lists every name that load_kernel takes."""
+        status, output, _ = command("stubs", wheel)
+        assert status == 0
+        names: dict[str, Any] = {}
+        literals = [node for node in ast.parse(output).body if isinstance(node, ast.Assign)]
+        exec(compile(ast.Module(literals, []), "stub", "exec"), {"Literal": Literal}, names)
+        assert set(get_args(names["KernelName"])) == {"only_here", "scale:scale", "twice:scale", "twice:only_here"}
+        assert set(get_args(names["ModuleName"])) == {"scale", "twice"}
 
 
 class TestCache:

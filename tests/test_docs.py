@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shutil
 from pathlib import Path
 
@@ -96,3 +97,9 @@ def test_readme_example(tmp_path: Path) -> None:
     assert run.status == 0, run.output
     kernels = {name for module in manifest_of(project.wheel(), "my_app")["modules"] for name in module["kernels"]}
     assert kernels == {"saxpy", "axpby<float>", "axpby<double>"}
+
+
+def test_generated_pages() -> None:
+    """The page of what runs where is the one that the package's table gives."""
+    names = runpy.run_path(str(DOCS / "generate.py"))
+    assert (DOCS / "reference/compatibility.md").read_text("utf-8") == names["compatibility"]()

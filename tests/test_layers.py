@@ -40,6 +40,7 @@ ARROWS = {
     "selection": "arch manifest",
     "sources": "errors",
     "standins": "",
+    "stubs": "manifest",
     "target": "errors loader manifest package",
     "toolchain": "errors",
     "toolkit": "errors",
@@ -51,7 +52,7 @@ ARROWS = {
 
 LATE = {
     "build": "driver",
-    "cli": "cache driver loader verify warm",
+    "cli": "cache driver loader stubs verify warm",
     "loader": "arch cache driver editable nvrtc plan sources toolchain",
     "toolchain": "cubin",
 }

@@ -309,6 +309,15 @@ def test_damaged_sources(machine: Machine, broken: Site, file: str, change: str)
     assert machine.loads(None) == []
 
 
+def test_damage_and_no_compiler(machine: Machine, broken: Site) -> None:
+    """When images are damaged and the fallback fails for another reason, the error is still about the damage."""
+    for arch in ARCHS:
+        broken.image("vector", arch).unlink()
+    outcome, _ = machine.run(NO_NVRTC + LOAD, broken.root, arguments=["saxpy"]).value
+    assert outcome.startswith("IntegrityError: demo: every candidate for 'saxpy' failed")
+    assert "vector.sm_90a.cubin" in outcome and "NVRTC cannot be loaded" in outcome and "reinstall" in outcome
+
+
 def test_damage_without_a_way_out(machine: Machine, broken: Site) -> None:
     """When the only candidate is damaged and compiling is forbidden, the error is about the damage."""
     _flip(broken)
@@ -819,6 +828,14 @@ report([found, selection.choice.arch, selection.driver_version, newer.choice.kin
     assert (arch, driver, newer) == ("sm_90a", ".".join(version("nvidia-cuda-nvrtc").split(".")[:2]), "jit")
 
 
+NO_NVRTC = """
+import hatch_cuda_kernels.toolchain as toolchain
+def missing():
+    raise toolchain.ToolchainError(f"NVRTC cannot be loaded (no such library); {toolchain.INSTALL_HINT}")
+toolchain.import_nvrtc, toolchain.installed_release = missing, lambda: None
+"""
+
+
 def test_without_nvrtc(machine: Machine, demo: Site) -> None:
     """When the fallback is needed and NVRTC is missing, the error names the extra and shows why it was needed."""
     code = (
@@ -894,7 +911,7 @@ os.mkdir = os.makedirs = no_folder
 
 
 def test_a_repeated_call_asks_nobody(machine: Machine, demo: Site) -> None:
-    """The second load of a kernel is a look-up: no file, no driver call that loads, the same object."""
+    """The second load of a kernel is a look-up; where devices differ, the driver is asked which one is current."""
     code = """
 from hatch_cuda_kernels import load_kernel
 first = load_kernel("saxpy", package="demo")
@@ -902,10 +919,13 @@ import builtins, hatch_cuda_kernels.package, hatch_cuda_kernels.driver as driver
 def refuse(*arguments, **options):
     raise AssertionError("not again")
 driver.device_facts = hatch_cuda_kernels.package.find_files = refuse
+if len(sys.argv) > 1:
+    import hatch_cuda_kernels.loader as loader
+    loader._load_for = refuse
 report(all(load_kernel("saxpy", package="demo") is first for _ in range(3)))
 """
-    for capabilities in (("9.0",), PAIR):
-        assert machine.run(code, demo.root, capabilities=capabilities).value is True
+    for capabilities, arguments in ((("9.0",), ["look-up"]), (("9.0", "9.0"), ["look-up"]), (PAIR, [])):
+        assert machine.run(code, demo.root, capabilities=capabilities, arguments=arguments).value is True
 
 
 # -- editable installs -----------------------------------------------------------------------------------------------

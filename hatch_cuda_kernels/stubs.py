@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A type stub with a package's kernel names, so that editors complete them and type checkers know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .manifest import Manifest
+
+__all__ = ["stub_for"]
+
+
+def stub_for(manifest: Manifest) -> str:
+    """Text of a `.pyi` for a module of the app that re-exports `load_kernel` and `load_module`."""
+    owners: dict[str, list[str]] = {}
+    for module in manifest.modules:
+        for kernel in module.kernels:
+            owners.setdefault(kernel, []).append(module.name)
+    names = [kernel for kernel, modules in owners.items() if len(modules) == 1]
+    names += [f"{module}:{kernel}" for kernel, modules in owners.items() for module in modules]
+    return "\n".join(
+        [
+            f"# Made by `hatch-cuda-kernels stubs {manifest.package}`.",
+            "from typing import Literal",
+            "",
+            "from cuda.core import Device, Kernel, ObjectCode",
+            "",
+            _literal("KernelName", names),
+            _literal("ModuleName", (module.name for module in manifest.modules)),
+            "",
+            "def load_kernel(",
+            "    name: KernelName, *, package: str | None = None, device: Device | int | None = None",
+            ") -> Kernel: ...",
+            "def load_module(",
+            "    name: ModuleName, *, package: str | None = None, device: Device | int | None = None",
+            ") -> ObjectCode: ...",
+            "",
+        ]
+    )
+
+
+def _literal(name: str, values: Iterable[str]) -> str:
+    body = "".join(f"    {value!r},\n" for value in sorted(values))
+    return f"{name} = Literal[\n{body}]"
