@@ -16,8 +16,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .catalog import calling_package, image_with
 from .errors import IntegrityError
-from .loader import calling_package, image_with
 
 __all__ = ["Parameter", "check_arguments", "read_parameters"]
 
@@ -41,8 +41,8 @@ def check_arguments(name: str, args: Sequence[object], *, package: str | None = 
     """Check arguments before they are given to `cuda.core.launch`: their number, and the size of each.
 
     cuda.core passes a Python int, a Buffer and a pointer as 8 bytes, a float as 8, a complex as 16, a bool as 1, and
-    scalars of numpy and ctypes as what they are. Objects of other types are left for cuda.core to judge. Needs no driver, and
-    costs other calls nothing.
+    scalars of numpy and ctypes as what they are. Objects of other types are left for cuda.core to judge. Needs no
+    driver, and costs other calls nothing.
 
     Args:
         name: See load_kernel.
@@ -62,8 +62,8 @@ def check_arguments(name: str, args: Sequence[object], *, package: str | None = 
         size = _passed_size(argument)
         if size is not None and size != parameter.size:
             raise TypeError(
-                f"argument {position} of {name} is {_describe(argument)}, which is passed as {_count(size, 'byte')}, but the "
-                f"kernel takes {parameter.size} there{_hint(parameter.size)}"
+                f"argument {position} of {name} is {_describe(argument)}, which is passed as "
+                f"{_count(size, 'byte')}, but the kernel takes {parameter.size} there{_hint(parameter.size)}"
             )
 
 

@@ -67,18 +67,7 @@ def make_units(config: Config, root: Path, specs: Sequence[ModuleSpec]) -> list[
     problems: dict[str, None] = {}
     for spec in specs:
         try:
-            unit = make_unit(
-                tree,
-                package=spec.package,
-                module=spec.name,
-                source=spec.source,
-                include_dirs=spec.include_dirs,
-                options=spec.options,
-                defines=spec.defines,
-                name_expressions=spec.name_expressions,
-                toolkit_headers=config.toolkit_headers,
-            )
-            units.append(unit)
+            units.append(make_unit(tree, spec.package, spec))
         except ConfigurationError as error:
             problems[str(error)] = None
     if problems:
@@ -226,8 +215,8 @@ def _check_fallback(
     if problems:
         raise ConfigurationError(
             numbered(
-                "the run-time fallback would miss headers that are not in this tree (was it unpacked from an sdist that "
-                "left them out?); add them, guard the include with __has_include, or set jit = false:",
+                "the run-time fallback would miss headers that are not in this tree (was it unpacked from an sdist "
+                "that left them out?); add them, guard the include with __has_include, or set jit = false:",
                 problems,
             )
         )

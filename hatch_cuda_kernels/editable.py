@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import HOOK, Config
+from .config import HOOK
 from .errors import ConfigurationError, ManifestError
 from .manifest import canonical_json
 from .modules import ModuleSpec, ShippedPackage
@@ -38,7 +38,6 @@ class Editable:
     distribution: str
     root: Path
     table_digest: str
-    toolkit_headers: str
     specs: tuple[ModuleSpec, ...]
 
     def check_table(self) -> None:
@@ -71,8 +70,6 @@ def _refuse(value: object) -> str:
 
 def describe_editable(
     root: Path,
-    table: Mapping[str, Any],
-    config: Config,
     packages: Sequence[ShippedPackage],
     specs: Sequence[ModuleSpec],
 ) -> bytes:
@@ -82,7 +79,6 @@ def describe_editable(
             "schema": _SCHEMA,
             "root": str(root.resolve()),
             "table_digest": _table_digest(root),
-            "toolkit_headers": config.toolkit_headers,
             "packages": [package.name for package in packages],
             "modules": [dataclasses.asdict(spec) for spec in specs],
         }
@@ -133,7 +129,6 @@ def find_editable(package: str) -> Editable | None:
                 distribution=distribution.name,
                 root=Path(value["root"]),
                 table_digest=value["table_digest"],
-                toolkit_headers=value["toolkit_headers"],
                 specs=tuple(_spec(entry) for entry in value["modules"]),
             )
         except (ValueError, KeyError, TypeError):
@@ -153,4 +148,5 @@ def _spec(entry: Mapping[str, Any]) -> ModuleSpec:
         include_dirs=tuple(entry["include_dirs"]),
         defines=dict(entry["defines"]),
         options=dict(entry["options"]),
+        toolkit_headers=entry["toolkit_headers"],
     )

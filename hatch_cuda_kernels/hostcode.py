@@ -109,7 +109,7 @@ _HOST_HEADERS = re.compile(
       |string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray
       |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
     |(?:aio|alloca|conio|ctype|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
-      |io|libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
+      |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
       |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
       |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
@@ -292,6 +292,8 @@ class _Declaration:
     """Index of the brace that opens the body, or -1."""
     erasable: int = -1
     """Index of the first token of the definition: the body, or the list of initialisers before it."""
+    specifiers: int = 0
+    """Index of the token before which an execution space can be put."""
     template: bool = False
     instantiation: bool = False
     ended: str = ""
@@ -461,7 +463,7 @@ class _Parser:
             return scope, [(brace + 1, closed, parent)]
         if (alone := self._macro(first, end, parent)) is not None:
             return alone, []
-        made = _Declaration(first, -1, "", parent=parent)
+        made = _Declaration(first, -1, "", parent=parent, specifiers=first)
         inner: list[tuple[int, int, _Declaration | None]] = []
         words: set[str] = set()
         index, previous = first, -1
@@ -486,10 +488,11 @@ class _Parser:
                                 return None
                             made.template = True
                             previous, index = closed, closed + 1
+                            made.specifiers = self._next(closed)
                             continue
                         made.instantiation = True
                     elif text == "requires":
-                        index = self._requirement(index, end)
+                        index = made.specifiers = self._requirement(index, end)
                         continue
                     elif text == "operator":
                         at = self._operator(index, end)
@@ -506,6 +509,8 @@ class _Parser:
                         class_key = index
                 words.add(text)
                 last_word = index
+            elif token.kind == _STRING and previous == made.specifiers and tokens[previous].text == "extern":
+                made.specifiers = self._next(index)
             elif token.kind == _SIGN:
                 if text == ";":
                     made.last = index
@@ -535,6 +540,8 @@ class _Parser:
                         made.name_at = previous
                     elif text == "(" and parameters < 0 and not assigned and self._is(index + 1, "*"):
                         made.kind = made.kind or "other"  # a pointer to a function, or a function that returns one
+                    if index == made.specifiers and text == "[":
+                        made.specifiers = self._next(closed)
                     previous, index = closed, closed + 1
                     continue
                 elif text == "=":
@@ -783,44 +790,45 @@ class PassedOver:
     data: bytes = field(repr=False)
     passed: tuple[Passing, ...] = ()
     launches: tuple[Launch, ...] = ()
-    unmarked: bool = False
-    """Whether functions without an execution space remain (members of classes, `constexpr` functions): the compiler
-    has to be told to take them for device code (`--device-as-default-execution-space`)."""
 
 
 class _Editor:
-    """Blanks ranges of tokens out of a text."""
+    """Blanks ranges of tokens out of a text, and puts words in."""
 
     def __init__(self, parser: _Parser) -> None:
         self.parser = parser
-        self.cuts: list[tuple[int, int, bool]] = []
+        self.cuts: list[tuple[int, int, str]] = []
 
-    def cut(self, first: int, last: int, *, semicolon: bool = False) -> None:
-        """Blank the tokens from `first` to `last`; a semicolon takes the place of the first character if asked for."""
-        self.cuts.append((first, last, semicolon))
+    def cut(self, first: int, last: int, instead: str = "") -> None:
+        """Blank the tokens from `first` to `last`; `instead` takes the place of the first of them."""
+        self.cuts.append((first, last, instead))
+
+    def insert(self, before: int, word: str) -> None:
+        """Put a word in front of a token; what follows on its line moves to the right."""
+        self.cuts.append((before, before - 1, f"{word} "))
 
     def result(self) -> str:
-        """The text after all cuts."""
+        """The text after all changes."""
         parser = self.parser
         tokens, text = parser.tokens, parser.text
         pieces: list[str] = []
         position = 0
-        for first, last, semicolon in sorted(self.cuts, key=lambda cut: (cut[0], -cut[1])):
-            start, end = tokens[first].start, tokens[last].end
+        for first, last, instead in sorted(self.cuts, key=lambda cut: (tokens[cut[0]].start, -cut[1])):
+            start = tokens[first].start
             if start < position:
                 continue
-            pieces.append(text[position:start])
-            at = start
+            pieces += [text[position:start], instead]
+            position = start
+            if last < first:
+                continue
+            at = start + min(len(instead), tokens[first].end - start)
             for index in range(first, last + 1):
                 token = tokens[index]
-                if token.kind == _DIRECTIVE and self._stays(token.text):
+                if token.kind == _DIRECTIVE and first != last and self._stays(token.text):
                     pieces += [_blank(text[at : token.start]), token.text]
                     at = token.end
-            pieces.append(_blank(text[at:end]))
-            if semicolon:
-                index = next(i for i, piece in enumerate(pieces) if i and sum(map(len, pieces[: i + 1])) > start)
-                pieces[index] = ";" + pieces[index][1:]
-            position = end
+            position = tokens[last].end
+            pieces.append(_blank(text[at:position]))
         pieces.append(text[position:])
         return "".join(pieces)
 
@@ -878,60 +886,70 @@ class _Pass:
         self.surroundings = surroundings
         self.keep_includes = keep_includes
         self.passed: list[Passing] = []
-        self.unmarked = False
 
-    def run(self) -> PassedOver:
-        """Decide about every declaration, and make the new text."""
+    def run(self, further: Mapping[int, str] | None = None) -> PassedOver:
+        """Decide about every declaration, and make the new text.
+
+        `further` are the first tokens of declarations and includes that have to go as well, each with the reason.
+        """
         parser = self.parser
+        more = further or {}
         editor = _Editor(parser)
+        self.passed = []
         candidates: list[_Declaration] = []
         erased: list[_Declaration] = []
         gone: list[tuple[int, int]] = []
+        inside = -1
         for declaration in parser.declarations:
-            verdict = self._verdict(declaration)
+            if declaration.first < inside:
+                continue  # a member of a class that goes
+            reason = more.get(declaration.first) if declaration.kind != "scope" else None
+            verdict = "cut" if reason is not None else self._verdict(declaration)
             if verdict == "go":
                 candidates.append(declaration)
             elif verdict == "cut":
+                inside = declaration.last
                 editor.cut(declaration.first, declaration.last)
                 gone.append((declaration.first, declaration.last))
-                self._note(declaration)
+                self._note(declaration, reason=reason)
             elif verdict == "erase":
                 erased.append(declaration)
+            elif verdict == "mark":
+                self._mark(declaration, editor)
         used = self._used(candidates, erased, gone)
         for declaration in candidates:
-            if declaration.name not in used or (declaration.kind == "function" and declaration.name == "main"):
+            if declaration.name not in used or declaration.name == "main":
                 editor.cut(declaration.first, declaration.last)
                 self._note(declaration)
             else:
                 erased.append(declaration)
         for declaration in erased:
-            self.unmarked = True
             self._erase(declaration, editor)
-        for token_index, token in enumerate(parser.tokens):
-            if token.kind == _DIRECTIVE and (name := self._host_include(token.text)):
-                editor.cut(token_index, token_index)
-                self.passed.append(Passing(parser.line(token_index), "include", name, "a header of the host"))
+        for index, token in enumerate(parser.tokens):
+            if token.kind == _DIRECTIVE and (match := _INCLUDE.match(token.text)):
+                name = posixpath.normpath(match[1] or match[2])
+                if index in more or self._is_host_header(name):
+                    editor.cut(index, index)
+                    self.passed.append(
+                        Passing(parser.line(index), "include", name, more.get(index, "a header of the host"))
+                    )
         return PassedOver(
             data=editor.result().encode("latin-1"),
             passed=tuple(sorted(self.passed)),
             launches=tuple(_launches(parser)),
-            unmarked=self.unmarked,
         )
 
-    def _note(self, declaration: _Declaration, kind: str | None = None) -> None:
+    def _note(self, declaration: _Declaration, kind: str | None = None, reason: str | None = None) -> None:
+        line = self.parser.line(declaration.first)
         self.passed.append(
-            Passing(self.parser.line(declaration.first), kind or declaration.kind, declaration.name or "(unnamed)")
+            Passing(line, kind or declaration.kind, declaration.name or "(unnamed)", reason or "host code")
         )
 
-    def _host_include(self, directive: str) -> str | None:
-        match = _INCLUDE.match(directive)
-        if not match:
-            return None
-        name = posixpath.normpath(match[1] or match[2])
-        return name if name not in self.keep_includes and _HOST_HEADERS.fullmatch(name) else None
+    def _is_host_header(self, name: str) -> bool:
+        return name not in self.keep_includes and bool(_HOST_HEADERS.fullmatch(name))
 
     def _verdict(self, declaration: _Declaration) -> str:
-        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition and leave the declaration."""
+        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"."""
         parser = self.parser
         if declaration in self._host_classes:
             return "cut"
@@ -948,8 +966,7 @@ class _Pass:
                 return "cut"
             return "stay" if _is_const(parser, declaration) or declaration.instantiation else "cut"
         if declaration.parent is not None and "static" in declaration.words and not _is_const(parser, declaration):
-            self.unmarked = True
-            return "cut" if "inline" in declaration.words else "stay"
+            return "cut"
         return "stay"
 
     def _function_verdict(self, declaration: _Declaration) -> str:
@@ -960,15 +977,14 @@ class _Pass:
         member = declaration.parent is not None
         if foreign and not declaration.is_vital:
             return "cut"
-        if declaration.ended in ("default", "delete", "0") or declaration.words & {"constexpr", "consteval"}:
-            self.unmarked = True
+        if declaration.ended == "default":
             return "stay"
+        if declaration.ended in ("delete", "0") or declaration.words & {"constexpr", "consteval"}:
+            return "mark"
         if member and declaration.words & {"virtual", "override", "final"}:
-            self.unmarked = True
-            return "stay"
+            return "mark"
         qualified = not member and parser.tokens[declaration.name_at - 1].text == "::"
         if qualified and declaration.name in self._device_names:
-            self.unmarked = True
             return "stay"  # a member whose space stands at its declaration in the class
         if member or declaration.name.startswith("operator"):
             return "erase"
@@ -1037,18 +1053,23 @@ class _Pass:
         return self.surroundings.expanded(words)
 
     def _erase(self, declaration: _Declaration, editor: _Editor) -> None:
-        """Leave the declaration, without its definition and without `__host__`."""
-        parser = self.parser
-        if declaration.kind != "function":
-            return
-        if declaration.erasable >= 0:
-            if any(declaration.body < twin < declaration.last for twin in parser.twins):
-                return
-            editor.cut(declaration.erasable, declaration.last, semicolon=True)
+        """Leave the declaration, marked as device code, without its definition."""
+        if declaration.erasable >= 0 and not any(
+            declaration.body < twin < declaration.last for twin in self.parser.twins
+        ):
+            editor.cut(declaration.erasable, declaration.last, ";")
             self._note(declaration, "body")
+        self._mark(declaration, editor)
+
+    def _mark(self, declaration: _Declaration, editor: _Editor) -> None:
+        """Put `__device__` in front of a function, in the place of `__host__` if that is there."""
+        marked = False
         for index in range(declaration.first, declaration.head_end):
-            if parser.tokens[index].text in self.surroundings.hosts:
-                editor.cut(index, index)
+            if self.parser.tokens[index].text in self.surroundings.hosts:
+                editor.cut(index, index, "" if marked else "__device__")
+                marked = True
+        if not marked:
+            editor.insert(declaration.specifiers, "__device__")
 
 
 def _launches(parser: _Parser) -> Iterator[Launch]:
@@ -1093,9 +1114,7 @@ def pass_over(
 class Settled:
     """How `settle` ended."""
 
-    files: Mapping[str, bytes] = field(repr=False)
-    passed: Mapping[str, tuple[Passing, ...]] = field(default_factory=dict)
-    """Label -> what was passed over on the compiler's word."""
+    files: Mapping[str, PassedOver] = field(repr=False)
     log: str | None = None
     """The compiler's messages where they could not be settled; None where the last attempt succeeded."""
     attempts: int = 0
@@ -1109,116 +1128,125 @@ _ABSENT = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
 
 def settle(
     files: Mapping[str, bytes],
-    attempt: Callable[[Mapping[str, bytes]], str | None],
+    attempt: Callable[[Mapping[str, PassedOver]], str | None],
     surroundings: Surroundings,
     *,
+    keep_includes: Mapping[str, Collection[str]] | None = None,
     limit: int = 24,
 ) -> Settled:
-    """Compile, pass over the host-only declarations that the compiler complains of, and compile again.
+    """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
 
-    `files` are texts that were passed over, by label; `attempt` compiles them and returns the log where that fails,
-    with files named by their labels. A declaration with an execution or memory space is never passed over, nor one
-    that a kept declaration could be taken for. Ends when a compile succeeds, when nothing can be done about any
-    message, or after `limit` attempts.
+    `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
+    where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
+    over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
+    done about any message, or after `limit` attempts.
     """
-    texts = dict(files)
-    passed: dict[str, list[Passing]] = {}
+    keep = keep_includes or {}
+    passes = {label: _Amendment(_Pass(data, surroundings, keep.get(label, ()))) for label, data in files.items()}
+    declared: dict[str, int] = {}
+    for amendment in passes.values():
+        for name in amendment.declared:
+            declared[name] = declared.get(name, 0) + 1
+    results = {label: amendment.run() for label, amendment in passes.items()}
     count = 0
     while True:
-        log = attempt(texts)
+        log = attempt(results)
         count += 1
         if log is None or count >= limit:
             break
         complaints: dict[str, dict[int, str]] = {}
         for match in _MESSAGE.finditer(log):
             label = posixpath.normpath(match["file"].replace("\\", "/"))
-            if label in texts:
+            if label in passes:
                 complaints.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
-        progress = False
-        for label, lines in complaints.items():
-            edited = _Amendment(texts[label], surroundings).without(lines)
-            if edited is not None:
-                texts[label], found = edited
-                passed.setdefault(label, []).extend(found)
-                progress = True
-        if not progress:
+        changed = [label for label, lines in complaints.items() if passes[label].heed(lines, declared)]
+        if not changed:
             break
-    return Settled(
-        files=texts,
-        passed={label: tuple(sorted(found)) for label, found in passed.items()},
-        log=log,
-        attempts=count,
-    )
+        for label in changed:
+            results[label] = passes[label].run()
+    return Settled(files=results, log=log, attempts=count)
 
 
 class _Amendment:
-    """Takes further declarations out of a file, on the compiler's word."""
+    """A file with what is to go on the compiler's word."""
 
-    def __init__(self, data: bytes, surroundings: Surroundings) -> None:
-        self.parser = _Parser(data.decode("latin-1"), surroundings)
-        self.surroundings = surroundings
+    def __init__(self, state: _Pass) -> None:
+        self.state, self.parser = state, state.parser
+        self.further: dict[int, str] = {}
 
-    def without(self, complaints: Mapping[int, str]) -> tuple[bytes, list[Passing]] | None:
-        """The text without what those lines complain of, and what that was; None where nothing can go."""
+    def run(self) -> PassedOver:
+        """The file as it stands."""
+        return self.state.run(self.further)
+
+    @cached_property
+    def declared(self) -> list[str]:
+        """Names that the file declares at namespace level, once for each declaration."""
+        kinds = ("class", "alias", "variable", "enum", "function")
+        return [d.name for d in self.parser.declarations if d.parent is None and d.name and d.kind in kinds]
+
+    @cached_property
+    def _device_words(self) -> frozenset[str]:
+        tokens = self.parser.tokens
+        words: set[str] = set()
+        for declaration in self.parser.declarations:
+            if declaration.kind == "function" and declaration.device:
+                words.update(t.text for t in tokens[declaration.first : declaration.last] if t.kind == _WORD)
+        return frozenset(words)
+
+    def heed(self, complaints: Mapping[int, str], declared: Mapping[str, int]) -> bool:
+        """Let go what those lines complain of, as far as it can; whether anything new does."""
         parser = self.parser
-        editor = _Editor(parser)
-        found: dict[int, Passing] = {}
+        before = len(self.further)
         directives = {parser.line(i): i for i, t in enumerate(parser.tokens) if t.kind == _DIRECTIVE}
         for line, message in complaints.items():
-            absent = _ABSENT.search(message)
-            if absent is not None:
+            if _ABSENT.search(message):
                 index = directives.get(line)
                 if index is not None and _INCLUDE.match(parser.tokens[index].text):
-                    editor.cut(index, index)
-                    found[index] = Passing(line, "include", absent[1], "not found")
+                    self.further.setdefault(index, "not found")
                 continue
-            declaration = self._removable(line)
-            if declaration is not None and declaration.first not in found:
-                editor.cut(declaration.first, declaration.last)
-                found[declaration.first] = Passing(
-                    parser.line(declaration.first), declaration.kind, declaration.name or "(unnamed)", message
-                )
-        if not found:
-            return None
-        return editor.result().encode("latin-1"), list(found.values())
+            declaration = self._removable(line, declared)
+            if declaration is not None:
+                self.further.setdefault(declaration.first, message)
+        return len(self.further) > before
 
-    def _removable(self, line: int) -> _Declaration | None:
+    def _removable(self, line: int, declared: Mapping[str, int]) -> _Declaration | None:
         """The innermost declaration around a line that can go."""
         parser = self.parser
-        around = [
-            d for d in parser.declarations if d.kind != "scope" and parser.line(d.first) <= line <= parser.line(d.last)
-        ]
-        for declaration in reversed(around):
-            if declaration.device or parser.carries_space(declaration.first, declaration.last + 1):
-                if declaration.kind == "function" and not declaration.device:
-                    pass  # a host function whose body has a device lambda
-                else:
-                    continue
+        for declaration in reversed(parser.declarations):
+            if declaration.kind in ("scope", "enum") or not (
+                parser.line(declaration.first) <= line <= parser.line(declaration.last)
+            ):
+                continue
+            inside = parser.carries_space(declaration.first, declaration.last + 1)
+            if declaration.device or (inside and declaration.kind != "function"):
+                continue
             if declaration.parent is not None:
-                if declaration.kind == "function" and not declaration.is_vital:
-                    return declaration
-                if declaration.kind in ("alias", "other"):
+                if (declaration.kind == "function" and not declaration.is_vital) or declaration.kind in (
+                    "alias",
+                    "other",
+                ):
                     return declaration
                 continue
-            if declaration.instantiation and declaration.name in self._device_names:
+            if declaration.instantiation and declaration.name in self.state._device_names:
                 continue
             if declaration.kind == "macro" and not self._harmless(declaration):
                 continue
-            if declaration.kind == "enum":
+            if (
+                declaration.kind in ("class", "alias", "variable")
+                and declared.get(declaration.name, 0) > 1
+                and declaration.name in self._device_words
+            ):
                 continue
             return declaration
         return None
 
-    @cached_property
-    def _device_names(self) -> frozenset[str]:
-        return frozenset(d.name for d in self.parser.declarations if d.kind == "function" and d.device and d.name)
-
     def _harmless(self, declaration: _Declaration) -> bool:
         """Whether a use of a macro brings nothing of the device: it is known, and names no device function."""
-        if declaration.name not in self.surroundings.macros:
+        surroundings = self.state.surroundings
+        if declaration.name not in surroundings.macros:
             return bool(_HOST_MACROS.fullmatch(declaration.name))
-        words = self.surroundings.expanded([declaration.name])
-        return not words & _SPACES and not words & self._device_names
+        words = surroundings.expanded([declaration.name])
+        return not words & _SPACES and not words & self.state._device_names
 
 
 # --- what nvcc gives unasked -----------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from .arch import Architecture
 from .errors import ManifestError
@@ -37,6 +37,7 @@ MANIFEST_FILE = "manifest.json"
 SOURCE_DIRECTORY = "src"
 
 _MAX_BYTES = 256 * 1024 * 1024
+_LARGE = 256 * 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?", re.ASCII)
 _UNSAFE = re.compile(r"[\\:\x00-\x1f\ud800-\udfff]")
@@ -232,7 +233,7 @@ class Manifest:
     package: str
     release: str
     """Full NVRTC release, such as 13.5.37."""
-    modules: tuple[Module, ...]
+    modules: Sequence[Module]
     fallback: Fallback | None
 
     @property
@@ -240,6 +241,12 @@ class Manifest:
         """CUDA version (major, minor) of the compiler, which is also that of its PTX."""
         major, minor = self.release.split(".")[:2]
         return int(major), int(minor)
+
+    def heads(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Name and kernels of each module, in order, without reading the modules."""
+        if isinstance(self.modules, _UnreadModules):
+            return iter(self.modules.heads)
+        return ((module.name, module.kernels) for module in self.modules)
 
     def to_dict(self) -> dict[str, Any]:
         """As `manifest.json` has it."""
@@ -255,8 +262,12 @@ class Manifest:
         }
 
     @classmethod
-    def from_bytes(cls, data: bytes, where: str) -> Manifest:
-        """Parse `manifest.json`; `where` names the file in errors. Raises ManifestError, and nothing else."""
+    def from_bytes(cls, data: bytes, where: str, *, lazily: bool = False) -> Manifest:
+        """Parse `manifest.json`; `where` names the file in errors. Raises ManifestError, and nothing else.
+
+        `lazily`: in a large manifest, read each module when it is first used, and raise its errors then, so that what
+        a load costs does not grow with the modules that it does not use.
+        """
         if len(data) > _MAX_BYTES:
             raise ManifestError(f"{where}: {len(data)} bytes are no manifest")
         try:
@@ -264,13 +275,13 @@ class Manifest:
         except (ValueError, RecursionError) as error:
             raise ManifestError(f"{where}: not JSON ({error}); reinstall the package") from None
         try:
-            return cls.from_dict(value)
+            return cls.from_dict(value, lazily=lazily and len(data) > _LARGE)
         except ManifestError as error:
             raise ManifestError(f"{where}: {error}") from None
 
     @classmethod
-    def from_dict(cls, value: object) -> Manifest:
-        """Read the parsed JSON. Raises ManifestError with the path of what is wrong."""
+    def from_dict(cls, value: object, *, lazily: bool = False) -> Manifest:
+        """Read the parsed JSON; see from_bytes. Raises ManifestError with the path of what is wrong."""
         table = _table(value, "manifest")
         schema = table.get("schema")
         if type(schema) is int and schema > SCHEMA:
@@ -281,14 +292,14 @@ class Manifest:
         release = _text(compiler, "release", "compiler")
         if not _RELEASE.fullmatch(release):
             raise ManifestError(f"compiler.release: {release!r} is no NVRTC release")
-        modules = tuple(
-            Module.from_dict(found, f"modules[{i}]") for i, found in enumerate(_list(table, "modules", "manifest"))
-        )
-        if len({module.name for module in modules}) != len(modules):
+        unread = _UnreadModules(_list(table, "modules", "manifest"))
+        if len({name for name, _ in unread.heads}) != len(unread):
             raise ManifestError("modules: two have the same name")
-        files = [image.file for module in modules for image in module.images]
-        if len({file.lower() for file in files}) != len(files):
-            raise ManifestError("modules: two images have the same file")
+        modules: Sequence[Module] = unread if lazily else tuple(unread)
+        if not lazily:
+            files = [image.file for module in modules for image in module.images]
+            if len({file.lower() for file in files}) != len(files):
+                raise ManifestError("modules: two images have the same file")
         fallback = None
         if table.get("fallback") is not None:
             shipped: dict[str, ShippedFile] = {}
@@ -300,6 +311,33 @@ class Manifest:
                 shipped[path] = ShippedFile(size=_count(entry, "size", where), sha256=_digest(entry, where))
             fallback = Fallback(files=shipped)
         return cls(package=_text(table, "package", "manifest"), release=release, modules=modules, fallback=fallback)
+
+
+class _UnreadModules(Sequence[Module]):
+    """The modules of a parsed manifest, each read when it is first asked for."""
+
+    def __init__(self, entries: list[Any]) -> None:
+        self._entries = entries
+        self._read: dict[int, Module] = {}
+        self.heads: list[tuple[str, Mapping[str, str]]] = []
+        for index, entry in enumerate(entries):
+            where = f"modules[{index}]"
+            table = _table(entry, where)
+            self.heads.append((_text(table, "name", where), _names(table.get("kernels"), f"{where}.kernels")))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Module]: ...
+    def __getitem__(self, index: int | slice) -> Module | Sequence[Module]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if index not in self._read:
+            self._read[index] = Module.from_dict(self._entries[index], f"modules[{index}]")
+        return self._read[index]
 
 
 def _no_constant(name: str) -> object:

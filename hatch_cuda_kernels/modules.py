@@ -41,6 +41,7 @@ class ModuleSpec:
     include_dirs: tuple[str, ...]
     defines: Mapping[str, str | bool]
     options: Mapping[str, Any]
+    toolkit_headers: str
 
 
 def find_modules(
@@ -176,6 +177,7 @@ def _specify(
         include_dirs=tuple(_label(folder) for folder in include_dirs),
         defines={**config.defines, **module.defines},
         options={**config.options, **module.options},
+        toolkit_headers=config.toolkit_headers,
     )
 
 

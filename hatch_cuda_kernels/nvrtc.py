@@ -79,23 +79,6 @@ class Workspace:
         """Our stand-ins for standard headers."""
         return write_standins(self.path / "standins")
 
-    def labelled_copy(self, root: Path, label: str) -> Path:
-        """A copy of a folder of headers that call themselves by `label`, not by where they lie."""
-        target = self.path / f"labelled-{label.replace('/', '-')}"
-        if not target.is_dir():
-            staging = Path(tempfile.mkdtemp(prefix="labelling-", dir=self.path))
-            for folder, _, names in os.walk(root):
-                inside = Path(folder).relative_to(root)
-                (staging / inside).mkdir(exist_ok=True)
-                for name in names:
-                    shown = posixpath.normpath(f"{_VIRTUAL_ROOT}/{label}/{inside.as_posix()}/{name}")
-                    data = Path(folder, name).read_bytes()
-                    (staging / inside / name).write_bytes(_line_directive(shown) + data)
-            with contextlib.suppress(OSError):  # another worker was first
-                staging.rename(target)
-            shutil.rmtree(staging, ignore_errors=True)
-        return target
-
 
 @contextlib.contextmanager
 def workspace() -> Iterator[Workspace]:
@@ -123,13 +106,15 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
     stage = _Stage(job, space, labelled=False)
     try:
         if unit.labelled:
-            reads = stage.preprocess() if stage.traceable else stage.everything()
+            reads = stage.preprocess()
         else:
             image = stage.compile()
-            reads = stage.reads_of_compile()
+            reads = stage.reads()
         if unit.labelled or stage.leaks(image):
+            traced = stage.traced()
             stage.remove()
             stage = _Stage(job, space, labelled=True)
+            stage.label_toolkit(traced)
             image = stage.compile()
         warnings = [*image.warnings, *_foreign_headers(job, reads, stage.installed)]
         if stage.leaks(image):
@@ -146,6 +131,14 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
 
 def _check_text(job: CompileJob, file: SourceFile) -> None:
     problem = text_problem(file.data)
+    if problem is None:
+        try:
+            file.data.decode()
+        except UnicodeDecodeError as error:
+            problem = (
+                f"not UTF-8 at offset {error.start}: the compiler could take what follows, a line end among it, for a "
+                "part of that character; save the file as UTF-8"
+            )
     if problem:
         raise CompilationError(f"{job}: {file.label}: {problem}")
 
@@ -195,6 +188,7 @@ class _Stage:
         self.bundled: list[Path] = []
         self.installed: tuple[HeaderRoot, ...] = ()
         self.standins: list[Path] = []
+        self.copies: list[Path] = []
         if unit.closure.external:
             if wants_bundled(unit.toolkit_headers, version):
                 headers = space.bundled_headers(version)
@@ -236,15 +230,23 @@ class _Stage:
         return _line_directive(self._label_shown(file.label)) + file.data if self.labelled else file.data
 
     def _header_folders(self) -> list[Path]:
-        bundled, installed, standins = self.bundled, [Path(root.path) for root in self.installed], self.standins
-        if self.labelled:
-            bundled = [self.space.labelled_copy(bundled[0], "toolkit")] if bundled else []
-            bundled = [root for top in bundled for root in (top, top / "cccl")]
-            installed = [
-                self.space.labelled_copy(root, f"toolkit/installed-{index}") for index, root in enumerate(installed)
-            ]
-            standins = [self.space.labelled_copy(root, "toolkit/standins") for root in standins]
-        return [*bundled, *installed, *standins]
+        return [*self.copies, *self.bundled, *(Path(root.path) for root in self.installed), *self.standins]
+
+    def label_toolkit(self, traced: Sequence[str] | None) -> None:
+        """Put labelled copies of toolkit headers first on the search path: of those in the trace, or of all."""
+        tops = [(path, "toolkit") for path in self.bundled[:1]]
+        tops += [(Path(root.path), f"toolkit/installed-{index}") for index, root in enumerate(self.installed)]
+        tops += [(path, "toolkit/standins") for path in self.standins]
+        for top, label in tops:
+            copy = self.path / "labelled" / label
+            self.copies += [copy, copy / "cccl"] if top in self.bundled else [copy]
+            names = _files_below(top) if traced is None else [n for n in traced if n.startswith(f"{top}{os.sep}")]
+            for name in names:
+                inside = os.path.relpath(name, top)
+                target = copy / inside
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shown = posixpath.join(_VIRTUAL_ROOT, label, inside.replace(os.sep, "/"))
+                target.write_bytes(_line_directive(shown) + Path(name).read_bytes())
 
     def _call(self, extra: Sequence[bytes], expressions: Sequence[str]) -> tuple[str, bytes, dict[str, str]]:
         """Run NVRTC: (log, image, expression -> lowered name). Raises CompilationError."""
@@ -267,8 +269,13 @@ class _Stage:
 
     def preprocess(self) -> Reads:
         """What a compile would read, from a run of the front end alone."""
-        self._call([*self._trace_flag, b"--fdevice-syntax-only"], ())
-        return self.reads_of_compile()
+        if self.traceable:
+            self._call([*self._trace_flag, b"--fdevice-syntax-only"], ())
+        return self.reads()
+
+    def traced(self) -> list[str] | None:
+        """Paths of the headers that were read; None where that is not known."""
+        return _traced_headers(self.trace.with_suffix(".json")) if self.traceable else None
 
     def compile(self) -> CompiledImage:
         """Run NVRTC and check what comes out."""
@@ -294,12 +301,12 @@ class _Stage:
         log = log.replace(f"{root}{os.sep}", "").replace(f"{_VIRTUAL_ROOT}/", "")
         return log.replace(f"{self.space.path}{os.sep}", "")
 
-    def reads_of_compile(self) -> Reads:
+    def reads(self) -> Reads:
         """What was read, from NVRTC's own trace; everything at hand where it wrote none."""
         unit = self.job.unit
-        traced = _traced_headers(self.trace.with_suffix(".json")) if self.traceable else None
+        traced = self.traced()
         if traced is None:
-            return self.everything()
+            return self._everything()
         files, installed = {unit.source}, set[str]()
         base, private = os.path.normpath(self.root), f"{self.space.path}{os.sep}"
         for path in traced:
@@ -313,7 +320,7 @@ class _Stage:
                 installed.add(path[len(max(tops, key=len)) + 1 :].replace(os.sep, "/"))
         return self._reads(files, installed)
 
-    def everything(self) -> Reads:
+    def _everything(self) -> Reads:
         """All files that could be read. A file that an absolute path leads to is none of them, and refused."""
         unit = self.job.unit
         for file in unit.closure.files.values():
@@ -333,7 +340,7 @@ class _Stage:
 
     def _reads(self, files: set[str], installed: set[str]) -> Reads:
         unit = self.job.unit
-        for label in files - {unit.source}:
+        for label in sorted(files - {unit.source}):
             _check_text(self.job, unit.closure.files[label])
         missing = self._missing(files)
         for label in files:
@@ -373,6 +380,12 @@ class _Stage:
             and not any(posixpath.normpath(posixpath.join(d, name)) in known for d in unit.include_dirs)
             and find_header(name, [*folders, *self.installed]) is None
         }
+
+
+def _files_below(top: Path) -> Iterator[str]:
+    for folder, _, names in os.walk(top):
+        for name in names:
+            yield os.path.join(folder, name)
 
 
 _LINE = re.compile(rb"(?:#|%:)(?:[ \t\f\v]|\\[ \t]*\r?\n|/\*.*?\*/)*(?:l(?:\\[ \t]*\r?\n)*ine\b|\d)", re.DOTALL)

@@ -58,10 +58,11 @@ def find_files(package: str) -> Files | None:
 class InstalledPackage:
     """A package with a manifest."""
 
-    def __init__(self, name: str, files: Files) -> None:
+    def __init__(self, name: str, files: Files, *, lazily: bool = False) -> None:
         self.name = name
         self.files = files.joinpath(DIRECTORY)
-        self.manifest = Manifest.from_bytes(self._read(MANIFEST_FILE), f"{name}: {DIRECTORY}/{MANIFEST_FILE}")
+        where = f"{name}: {DIRECTORY}/{MANIFEST_FILE}"
+        self.manifest = Manifest.from_bytes(self._read(MANIFEST_FILE), where, lazily=lazily)
 
     def _read(self, path: str) -> bytes:
         try:
@@ -123,14 +124,4 @@ def shipped_unit(package: InstalledPackage, module: Module) -> Unit:
     """The translation unit that the run-time fallback compiles for a module. Raises IntegrityError."""
     from .plan import make_unit
 
-    return make_unit(
-        ShippedTree(package),
-        package=package.name,
-        module=module.name,
-        source=module.source,
-        include_dirs=module.include_dirs,
-        options=module.options,
-        defines=module.defines,
-        name_expressions=module.name_expressions,
-        toolkit_headers=module.toolkit_headers,
-    )
+    return make_unit(ShippedTree(package), package.name, module)

@@ -9,10 +9,10 @@ and bytes, never an absolute path.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from ._version import __version__
 from .arch import Architecture
@@ -20,7 +20,7 @@ from .manifest import Resources, canonical_json
 from .sources import Closure, Tree, close_over
 from .standins import standins_digest
 
-__all__ = ["CompileJob", "CompiledImage", "Reads", "Unit", "make_unit"]
+__all__ = ["CompileJob", "CompiledImage", "Declared", "Reads", "Unit", "make_unit"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,36 +63,44 @@ class Unit:
         return hashlib.sha256(canonical_json(value)).digest()
 
 
-def make_unit(
-    tree: Tree,
-    *,
-    package: str,
-    module: str,
-    source: str,
-    include_dirs: Sequence[str],
-    options: Mapping[str, Any],
-    defines: Mapping[str, str | bool],
-    name_expressions: Sequence[str],
-    toolkit_headers: str,
-) -> Unit:
+class Declared(Protocol):
+    """A module as the hook table or a manifest declares it; paths are labels (see sources.py)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def include_dirs(self) -> tuple[str, ...]: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def defines(self) -> Mapping[str, str | bool]: ...
+    @property
+    def name_expressions(self) -> tuple[str, ...]: ...
+    @property
+    def toolkit_headers(self) -> str: ...
+
+
+def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
     """Read a module's source and close it over its headers. Raises ConfigurationError for unreadable files."""
-    pre_include = options.get("pre-include", [])
+    pre_include = declared.options.get("pre-include", [])
     closure = close_over(
         tree,
-        source,
-        include_dirs,
-        defines=defines,
+        declared.source,
+        declared.include_dirs,
+        defines=declared.defines,
         pre_includes=[pre_include] if isinstance(pre_include, str) else pre_include,
     )
     return Unit(
         package=package,
-        module=module,
+        module=declared.name,
         closure=closure,
-        include_dirs=tuple(include_dirs),
-        options=options,
-        defines=defines,
-        name_expressions=tuple(name_expressions),
-        toolkit_headers=toolkit_headers,
+        include_dirs=declared.include_dirs,
+        options=declared.options,
+        defines=declared.defines,
+        name_expressions=declared.name_expressions,
+        toolkit_headers=declared.toolkit_headers,
     )
 
 

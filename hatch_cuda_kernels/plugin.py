@@ -97,7 +97,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         make_units(config, Path(self.root), specs)
         assert self._staging is not None
         staged = Path(self._staging, "editable.json")
-        staged.write_bytes(describe_editable(Path(self.root), self.config, config, packages, specs))
+        staged.write_bytes(describe_editable(Path(self.root), packages, specs))
         build_data["extra_metadata"][str(staged)] = EDITABLE_FILE
 
     def _check_sdist(self) -> None:

@@ -9,8 +9,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from .catalog import installed_package
 from .errors import ManifestError
-from .loader import installed_package
 from .manifest import DIRECTORY, MANIFEST_FILE
 from .package import Files, InstalledPackage, find_files
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .arch import Capability, format_capability
-from .loader import explain_installed, fallback_image
+from .fallback import fallback_image
+from .loader import explain_installed
 from .package import shipped_unit
 from .selection import fallback_architecture
 from .target import open_packages

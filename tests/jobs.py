@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hatch_cuda_kernels.arch import Architecture
+from hatch_cuda_kernels.modules import ModuleSpec
 from hatch_cuda_kernels.nvrtc import Workspace, compile_job, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
 from hatch_cuda_kernels.sources import ProjectTree
@@ -46,15 +47,17 @@ def one_unit(root: Path, source: str = "k.cu", **options: Any) -> Unit:
     """The unit of one source of a project at `root`."""
     values: dict[str, Any] = {
         "package": "demo",
-        "module": "m",
-        "include_dirs": [],
+        "name": "m",
+        "include_dirs": (),
         "options": {},
         "defines": {},
-        "name_expressions": [],
+        "name_expressions": (),
+        "archs": (),
         "toolkit_headers": "none",
         **options,
     }
-    return make_unit(ProjectTree(root), source=source, **values)
+    values |= {name: tuple(values[name]) for name in ("include_dirs", "name_expressions")}
+    return make_unit(ProjectTree(root), "demo", ModuleSpec(source=source, **values))
 
 
 def make_job(root: Path, source: str = "k.cu", arch: str = "sm_80", **options: Any) -> CompileJob:

@@ -203,7 +203,7 @@ def install_editable(directory: Path, *, archs: Sequence[str] = ARCHS) -> tuple[
     information = site / "demo-1.0.dist-info"
     note = information / "extra_metadata" / EDITABLE_FILE
     note.parent.mkdir(parents=True)
-    note.write_bytes(describe_editable(root, table, config, packages, specs))
+    note.write_bytes(describe_editable(root, packages, specs))
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n", encoding="utf-8")
     return root, site
 

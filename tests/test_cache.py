@@ -223,9 +223,11 @@ def test_r2_kinds(
 
 @posix
 @pytest.mark.parametrize("level", ["entries", "shard"])
-def test_r2_linked_folder(warm: KernelCache, job: CompileJob, image: CompiledImage, tmp_path: Path, level: str) -> None:
-    """No link is followed below the configured directory, neither to read nor to write."""
+def test_r2_linked_folder(warm: KernelCache, job: CompileJob, tmp_path: Path, level: str) -> None:
+    """No link is followed below the configured directory, neither to read nor to write, be it private or not."""
     assert warm.directory
+    warm.directory.chmod(0o700)
+    warm = KernelCache.open(str(warm.directory))
     path = entry_files(warm)[0]
     folder = warm.directory / "entries" if level == "entries" else path.parent
     folder.rename(tmp_path / "moved")
@@ -313,6 +315,9 @@ def test_r2_umask(tmp_path: Path, job: CompileJob, image: CompiledImage) -> None
         store.store(job, image)
     finally:
         os.umask(before)
+    (tmp_path / "cache").chmod(0o700)
+    for path in (tmp_path / "cache").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o020)
     assert KernelCache.open(str(tmp_path / "cache")).lookup(job) == image
 
 

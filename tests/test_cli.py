@@ -223,7 +223,7 @@ class TestStubs:
         status, output, _ = command("stubs", wheel)
         assert status == 0
         names: dict[str, Any] = {}
-        literals = [node for node in ast.parse(output).body if isinstance(node, ast.Assign)]
+        literals: list[ast.stmt] = [node for node in ast.parse(output).body if isinstance(node, ast.Assign)]
         exec(compile(ast.Module(literals, []), "stub", "exec"), {"Literal": Literal}, names)
         assert set(get_args(names["KernelName"])) == {"only_here", "scale:scale", "twice:scale", "twice:only_here"}
         assert set(get_args(names["ModuleName"])) == {"scale", "twice"}

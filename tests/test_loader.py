@@ -731,7 +731,7 @@ import hatch_cuda_kernels.loader as loader
 from hatch_cuda_kernels import load_kernel
 held = threading.Event()
 def hold():
-    with loader._lock:
+    with loader.lock():
         held.set()
         time.sleep(2)
 threading.Thread(target=hold, daemon=True).start()
@@ -838,16 +838,7 @@ toolchain.import_nvrtc, toolchain.installed_release = missing, lambda: None
 
 def test_without_nvrtc(machine: Machine, demo: Site) -> None:
     """When the fallback is needed and NVRTC is missing, the error names the extra and shows why it was needed."""
-    code = (
-        """
-import hatch_cuda_kernels.toolchain as toolchain
-def missing():
-    raise toolchain.ToolchainError(f"NVRTC cannot be loaded (no such library); {toolchain.INSTALL_HINT}")
-toolchain.import_nvrtc, toolchain.installed_release = missing, lambda: None
-"""
-        + LOAD
-    )
-    outcome, _ = machine.run(code, demo.root, arguments=["saxpy"], capabilities=("7.5",)).value
+    outcome, _ = machine.run(NO_NVRTC + LOAD, demo.root, arguments=["saxpy"], capabilities=("7.5",)).value
     assert outcome.startswith("ToolchainError: NVRTC cannot be loaded") and "[cu13]" in outcome
     assert "no cubin sm_80" in outcome
 

@@ -407,3 +407,42 @@ def test_nested_options(depth: int) -> None:
     """Options nested however deeply are read or refused."""
     data = json.dumps(changed("modules/0/options", {"x": "HERE"})).encode()
     survives(lambda: Manifest.from_bytes(data.replace(b'"HERE"', b"[" * depth + b"]" * depth), WHERE))
+
+
+class TestLargeManifest:
+    """Reading a large manifest for one load."""
+
+    def large(self) -> Any:
+        """A manifest of 2,000 modules, one of them damaged."""
+        tree: Any = MANIFEST.to_dict()
+        first = tree["modules"][0]
+        tree["modules"] = []
+        for index in range(2000):
+            module = copy.deepcopy(first)
+            module["name"] = f"m{index}"
+            for image in module["images"]:
+                image["file"] = f"m{index}.{image['file']}"
+            tree["modules"].append(module)
+        tree["modules"][1234]["images"][0]["size"] = -1
+        return tree
+
+    def test_other_modules_are_not_read(self) -> None:
+        """A module's mistakes are told when it is used; reading everything tells them at once."""
+        data = json.dumps(self.large()).encode()
+        with pytest.raises(ManifestError, match=r"modules\[1234\]\.images\[0\]\.size"):
+            Manifest.from_bytes(data, WHERE)
+        manifest = Manifest.from_bytes(data, WHERE, lazily=True)
+        assert [name for name, _ in manifest.heads()] == [f"m{index}" for index in range(2000)]
+        assert manifest.modules[7].images[0].file == "m7.saxpy.sm_90a.cubin"
+        assert manifest.modules[7] is manifest.modules[7]
+        assert [module.name for module in manifest.modules[3:5]] == ["m3", "m4"]
+        with pytest.raises(ManifestError, match=r"modules\[1234\]\.images\[0\]\.size"):
+            manifest.modules[1234]
+
+    def test_heads_are_checked_at_once(self) -> None:
+        """Names and kernels of all modules are checked before anything is found in them."""
+        for path, value in (("name", 3), ("kernels", {"k": 3}), ("name", "m7")):
+            tree = self.large()
+            tree["modules"][1500][path] = value
+            with pytest.raises(ManifestError):
+                Manifest.from_bytes(json.dumps(tree).encode(), WHERE, lazily=True)

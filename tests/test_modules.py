@@ -108,6 +108,7 @@ class TestDiscovery:
             include_dirs=("include", "pkg"),
             defines={"A": "1"},
             options={"ftz": True},
+            toolkit_headers="auto",
         )
 
 

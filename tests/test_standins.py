@@ -22,7 +22,7 @@ BODIES: dict[str, str] = {
         *i = std::min(a[0], a[1]) + std::max(1, 2) + std::clamp(*i, 0, 9) + *std::lower_bound(a, a + 4, 2);""",
     "array": "std::array<int, 3> a{1, 2, 3}; for (int v : a) *i += v; *i += int(a.size()) + std::get<0>(a);",
     "atomic": "std::atomic_ref<int> a(*i); a.fetch_add(1, std::memory_order_relaxed);",
-    "barrier": "__shared__ char room[sizeof(std::barrier<>)]; reinterpret_cast<std::barrier<>*>(room)->arrive_and_wait();",
+    "barrier": "using B = std::barrier<>; __shared__ char b[sizeof(B)]; reinterpret_cast<B*>(b)->arrive_and_wait();",
     "bit": "*i = std::popcount(unsigned(*i)) + int(std::bit_cast<unsigned>(1.f)) + std::countl_zero(unsigned(*i));",
     "bitset": "std::bitset<8> b(3); *i = int(b.count());",
     "cassert": "assert(*i > 0);",
@@ -61,7 +61,7 @@ BODIES: dict[str, str] = {
     "functional": "auto r = std::ref(*i); r.get() = std::plus<>{}(1, 2) + std::invoke(std::multiplies<int>{}, 2, 3);",
     "initializer_list": "auto sum = [](std::initializer_list<int> l) { int s = 0; for (int v : l) s += v; return s; };"
     " *i = sum({1, 2, 3});",
-    "iterator": "int a[3] = {}; *i = int(std::distance(i, i + 3)) + *std::next(i) + *std::begin(a) + int(std::size(a));",
+    "iterator": "int a[3] = {}; *i = int(std::distance(i, i + 3)) + *std::next(i) + *std::begin(a) + std::size(a);",
     "latch": "std::latch l(1); l.count_down();",
     "limits": "*f = std::numeric_limits<float>::infinity(); *i = std::numeric_limits<int>::max();",
     "numbers": "*d = std::numbers::pi;",
@@ -75,7 +75,7 @@ BODIES: dict[str, str] = {
     "tuple": """
         auto t = std::make_tuple(1, 2.f, 'c'); auto [a, b, c] = t; std::tie(*i, b, c) = t; *f = b + c;
         static_assert(std::tuple_size<decltype(t)>::value == 3, ""); *i = a + std::get<0>(t);
-        static_assert(std::is_same_v<std::tuple_element_t<1, decltype(t)>, float>, "");""",
+        std::tuple_element_t<1, decltype(t)> e = 2.f; *f += e;""",
     "type_traits": """
         static_assert(std::is_same<std::remove_const_t<const int>, int>::value && std::is_integral_v<int>, "");
         std::enable_if_t<true, int> x = 0; std::conditional_t<true, int, char> y = x; *i = y;""",

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The run-time fallback: a unit compiled by this environment's NVRTC, through the same job, cache and compiler code as
+a build."""
+
+from __future__ import annotations
+
+import functools
+
+from .arch import Architecture, Capability, cubin_verdict, format_capability
+from .cache import KernelCache, load_or_compile
+from .errors import NoCompatibleImageError, ToolchainError, warn_once
+from .nvrtc import compile_job, workspace
+from .plan import CompiledImage, CompileJob, Unit
+from .toolchain import Toolchain, detect, probe
+
+__all__ = ["fallback_image", "supported_target", "this_toolchain"]
+
+
+@functools.lru_cache(maxsize=1)
+def this_toolchain() -> Toolchain:
+    try:
+        return detect(KernelCache.from_environment(), probe)
+    except ToolchainError as error:
+        if "two NVRTC" not in str(error):
+            raise
+        warn_once(str(error))  # another library was loaded first; what it compiles is kept under its own release
+        return probe()
+
+
+def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImage, bool]:
+    """Compile a unit with this environment's NVRTC through the cache; whether it was cached."""
+
+    def compile_now(job: CompileJob) -> CompiledImage:
+        with workspace() as space:
+            return compile_job(job, space)
+
+    cache = KernelCache.from_environment()
+    job = CompileJob(unit=unit, architecture=architecture, release=this_toolchain().release)
+    image, cached = load_or_compile(job, cache, compile_now)
+    cache.count()
+    return image, cached
+
+
+def supported_target(
+    wanted: Architecture, device: Capability, driver: tuple[int, int], toolchain: Toolchain
+) -> Architecture:
+    """`wanted` if NVRTC has it; else the nearest that gives something this device runs."""
+    release = f"NVRTC {toolchain.release}"
+    if driver[0] >= toolchain.version[0]:
+        if wanted.number in toolchain.supported:
+            return wanted
+        nearest = [a for a in map(Architecture, toolchain.supported) if cubin_verdict(a, device)[0]]
+        if nearest:
+            return nearest[-1]
+    lower = [number for number in toolchain.supported if divmod(number, 10) <= device]
+    if lower and driver >= toolchain.version:
+        return Architecture(lower[-1], virtual=True)
+    here = f"compute capability {format_capability(device)}, driver of CUDA {format_capability(driver)}"
+    raise NoCompatibleImageError(
+        f"no image fits and {release} cannot compile for {here}; install the extra cu{driver[0]}, whose NVRTC this "
+        "driver takes, or a newer driver"
+    )
