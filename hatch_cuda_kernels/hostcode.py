@@ -88,6 +88,16 @@ _HOST_TYPES = re.compile(
     r"|curandGenerator_t"
 )
 
+_MACRO_NAME = re.compile(r"_*[A-Z][A-Z0-9_]{2,}\Z")
+_NO_SPACE = frozenset(
+    """
+    BOOL BYTE WORD DWORD HRESULT HANDLE WINAPI CALLBACK APIENTRY STDMETHODCALLTYPE TORCH_API TORCH_CUDA_CU_API
+    TORCH_CUDA_CPP_API TORCH_EXTENSION_NAME CUDARTAPI CUDAAPI CUDA_CB CUBLASWINAPI PYBIND11_EXPORT CUDNNWINAPI
+    JNIEXPORT JNICALL
+    """.split()
+)
+"""Types and macros in capitals that put nothing on the device."""
+
 _HOST_MACROS = re.compile(
     r"PYBIND11_MODULE|PYBIND11_EMBEDDED_MODULE|NB_MODULE|TORCH_LIBRARY(?:_IMPL|_FRAGMENT|_EXPAND)?|REGISTER_EXTENSION"
     r"|PyMODINIT_FUNC|TEST(?:_F|_P)?|TYPED_TEST(?:_SUITE)?|TEST_CASE|INSTANTIATE_TEST_(?:SUITE|CASE)_P|BENCHMARK\w*"
@@ -100,7 +110,8 @@ _HOST_HEADERS = re.compile(
     r"""
     (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|benchmark|nvbench|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
-      |Eigen|npp)(?:/.*)?
+      |Eigen|npp|EGL|GLES\d*)(?:/.*)?
+    |(?:d3d|dxgi|D3D)\w*\.h
     |thrust/(?!(?:tuple|pair|functional)\.h|iterator/|type_traits/|detail/).*
     |cub/(?:cub\.cuh|device/.*)
     |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem|format
@@ -114,7 +125,7 @@ _HOST_HEADERS = re.compile(
       |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
       |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
-      |cuda_gl_interop|cudaGL|cuda|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
+      |cuda_(?:gl|egl|vdpau|d3d\w*)_interop|cuda(?:GL|EGL|VDPAU|D3D\w*)?|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
     """,
     re.VERBOSE,
 )
@@ -335,6 +346,8 @@ class _Parser:
                 token.text in spaces or (token.text not in known and bool(_DEVICE_MACRO.match(token.text)))
             )
             self.space_before.append(self.space_before[-1] + carries)
+        self.patience = 100_000 + 50 * len(self.tokens)
+        """Steps left for telling template brackets from comparisons: keeps the time linear for any text."""
         self.declarations: list[_Declaration] = []
         pending: list[tuple[int, int, _Declaration | None]] = [(0, self.limit, None)]
         while pending:
@@ -424,7 +437,8 @@ class _Parser:
                 elif token.text in ";)]}":
                     return None
             index += 1
-            if index - start > 4096:
+            self.patience -= 1
+            if self.patience < 0:
                 return None
         return None
 
@@ -539,7 +553,10 @@ class _Parser:
                         made.name = ("~" if tilde else "") + tokens[previous].text
                         made.name_at = previous
                     elif text == "(" and parameters < 0 and not assigned and self._is(index + 1, "*"):
-                        made.kind = made.kind or "other"  # a pointer to a function, or a function that returns one
+                        # a pointer to a function, or something of a longer type that names such a pointer
+                        simple = closed == index + 3 and tokens[index + 2].kind == _WORD
+                        made.kind = "variable" if simple and not words & {"typedef", "using", "friend"} else "other"
+                        made.name, made.name_at = (tokens[index + 2].text, index + 2) if simple else ("", -1)
                     if index == made.specifiers and text == "[":
                         made.specifiers = self._next(closed)
                     previous, index = closed, closed + 1
@@ -673,7 +690,7 @@ class _Parser:
         known = self.surroundings.macros.get(token.text)
         if tokens[following].text != "(":
             alone = known is not None and bool(known & {"{", "}", "namespace"})
-            looks = token.text.isupper() and re.search("BEGIN|END|OPEN|CLOSE|NAMESPACE", token.text)
+            looks = token.text.isupper() and re.search("(?:^|_)(?:BEGIN|END|OPEN|CLOSE|NAMESPACE)(?:_|$)", token.text)
             if (alone or (looks and known is None)) and tokens[following].text not in ("::", "<"):
                 return self._as_macro(first, first)
             return None
@@ -972,7 +989,9 @@ class _Pass:
     def _function_verdict(self, declaration: _Declaration) -> str:
         parser = self.parser
         if declaration.instantiation:
-            return "stay" if self._device_names & {declaration.name} else "cut"
+            return "cut" if declaration.name in self._host_names - self._device_names else "stay"
+        if self._has_unknown_specifier(declaration):
+            return "stay"
         foreign = _host_only_type(parser, declaration.first, declaration.head_end)
         member = declaration.parent is not None
         if foreign and not declaration.is_vital:
@@ -1011,6 +1030,30 @@ class _Pass:
     def _device_names(self) -> frozenset[str]:
         """Names of the functions that are marked as device code somewhere in the file."""
         return frozenset(d.name for d in self.parser.declarations if d.kind == "function" and d.device and d.name)
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        """Names of the function templates that have no execution space."""
+        return frozenset(
+            d.name for d in self.parser.declarations if d.kind == "function" and d.template and not d.device
+        )
+
+    @cached_property
+    def _type_names(self) -> frozenset[str]:
+        tokens = self.parser.tokens
+        names = {d.name for d in self.parser.declarations if d.kind in ("class", "enum", "alias")}
+        for index, token in enumerate(tokens[:-1]):
+            if token.text in ("typename", "class", "struct"):
+                names.add(tokens[index + 1].text)
+        return frozenset(names)
+
+    def _has_unknown_specifier(self, declaration: _Declaration) -> bool:
+        """Whether a word of the head may be a macro of a header that is not at hand, and so put it on the device."""
+        return any(
+            word not in self.surroundings.macros and word not in self._type_names
+            for word in declaration.words - {declaration.name}
+            if _MACRO_NAME.match(word) and word not in _NO_SPACE and not _HOST_TYPES.fullmatch(word)
+        )
 
     def _host_macro(self, declaration: _Declaration) -> bool:
         """Whether a use of a macro stands for host code for certain."""
@@ -1075,6 +1118,7 @@ class _Pass:
 def _launches(parser: _Parser) -> Iterator[Launch]:
     """What stands before each `<<<`."""
     tokens = parser.tokens
+    opening = {closed: opened for opened, closed in parser.match.items()}
     for index, token in enumerate(tokens):
         if token.text != "<<<" or index == 0:
             continue
@@ -1082,6 +1126,7 @@ def _launches(parser: _Parser) -> Iterator[Launch]:
         if tokens[start].text == ">":
             depth = 0
             while start > 0 and index - start < 512:
+                start = opening.get(start, start)
                 depth += (tokens[start].text == ">") - (tokens[start].text == "<")
                 if depth == 0:
                     break
@@ -1294,6 +1339,13 @@ _STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name 
 
 _TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
 _MACROS = {"__asm__": "asm", "__volatile__": "volatile"}
+_DRIVER_TYPES = {
+    "CUdeviceptr": "typedef unsigned long long CUdeviceptr;",
+    "CUtexObject": "typedef unsigned long long CUtexObject;",
+    "CUsurfObject": "typedef unsigned long long CUsurfObject;",
+    "CUtensorMap": "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;",
+}
+"""What device code takes from `cuda.h`, which NVRTC cannot read."""
 _DEPENDENT_LAUNCH = {
     "cudaGridDependencySynchronize": "griddepcontrol.wait;",
     "cudaTriggerProgrammaticLaunchCompletion": "griddepcontrol.launch_dependents;",
@@ -1321,7 +1373,7 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         for match in set(_PLAIN_WORDS.findall(text)):
             word = match.rsplit(":", 1)[-1].strip()
             (std_names if ":" in match else words).add(word)
-    wanted = set()
+    wanted: set[str] = set()
     for header, pattern in _BY_PATTERN.items():
         small_floats = header in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuComplex.h")
         if small_floats and not any(_FLOATS_FROM_HOST.match(name) for name in absent):
@@ -1336,6 +1388,8 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         lines = [line if "<cub/" not in line else _if_there(line) for line in lines]
     lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
     lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
+    if absent & {"cuda.h", "cudaTypedefs.h"}:
+        lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
     if words & set(_DEPENDENT_LAUNCH):
         lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
         lines += ["#include <cuda_device_runtime_api.h>", "#else"]

@@ -311,6 +311,29 @@ _LIMITS = {
     "ULLONG_MAX": "18446744073709551615ull",
 }
 
+_FLOAT = {
+    "FLT_RADIX": "2",
+    "FLT_MANT_DIG": "24",
+    "FLT_DIG": "6",
+    "FLT_MIN_EXP": "(-125)",
+    "FLT_MAX_EXP": "128",
+    "FLT_MIN_10_EXP": "(-37)",
+    "FLT_MAX_10_EXP": "38",
+    "FLT_MAX": "3.402823466e+38f",
+    "FLT_MIN": "1.175494351e-38f",
+    "FLT_EPSILON": "1.192092896e-07f",
+    "DBL_MANT_DIG": "53",
+    "DBL_DIG": "15",
+    "DBL_MIN_EXP": "(-1021)",
+    "DBL_MAX_EXP": "1024",
+    "DBL_MIN_10_EXP": "(-307)",
+    "DBL_MAX_10_EXP": "308",
+    "DBL_MAX": "1.7976931348623157e+308",
+    "DBL_MIN": "2.2250738585072014e-308",
+    "DBL_EPSILON": "2.2204460492503131e-16",
+}
+"""Those of older libcu++ are missing under NVRTC."""
+
 _LONG_MAX = """\
 #ifndef LONG_MAX
 #ifdef _WIN32
@@ -355,7 +378,7 @@ def _c_headers() -> dict[str, str]:
     bodies = {
         "assert": "",  # NVRTC declares it
         "limits": _macros(_LIMITS) + _LONG_MAX,
-        "float": "#include <cuda/std/cfloat>\n",
+        "float": "#include <cuda/std/cfloat>\n" + _macros(_FLOAT),
         "math": _mathematics() + _using([*math, "isnormal", "float_t", "double_t"]),
         "stdio": _using(["printf"]),
         "stdlib": _STDLIB + _using(functions),

@@ -178,6 +178,8 @@ def compile_all(
         worker = idle.get()
         try:
             result = worker.ask(job, timeout)
+            if isinstance(result, CudaKernelsError):
+                worker.stop()  # after some errors NVRTC's trace names no header any more in that process
         except TimeoutError:
             return CompilationError(f"{job}: took longer than compile-timeout ({timeout:g} s)")
         except EOFError as error:

@@ -228,6 +228,7 @@ def test_r2_linked_folder(warm: KernelCache, job: CompileJob, tmp_path: Path, le
     assert warm.directory
     warm.directory.chmod(0o700)
     warm = KernelCache.open(str(warm.directory))
+    assert warm.directory
     path = entry_files(warm)[0]
     folder = warm.directory / "entries" if level == "entries" else path.parent
     folder.rename(tmp_path / "moved")

@@ -80,7 +80,8 @@ def _deeper(body: str) -> str:
     if not body:
         return ""
     levels = "".join(
-        f"{'#if' if level == 0 else '#elif'} D == {level}\n#undef D\n#define D {level + 1}\n{body}#undef D\n#define D {level}\n"
+        f"{'#elif' if level else '#if'} D == {level}\n#undef D\n#define D {level + 1}\n{body}#undef D\n"
+        f"#define D {level}\n"
         for level in range(3)
     )
     return levels + "#endif\n"

@@ -1,0 +1,422 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Host code is passed over: what goes, what stays, where it stays, and that NVRTC takes what is left."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hatch_cuda_kernels.cubin import read_cubin
+from hatch_cuda_kernels.hostcode import PassedOver, Settled, Surroundings, pass_over, prelude, settle
+from hatch_cuda_kernels.standins import write_standins
+from hatch_cuda_kernels.toolchain import import_nvrtc
+
+KERNEL = "__global__ void k(int* p)\n{\n    *p = 1;\n}\n"
+
+GOES = {
+    "function": "void launch(int* p) { k<<<1, 1>>>(p); }",
+    "static function": "static int twice(int x)\n{\n    return 2 * x;\n}",
+    "explicit host": '__host__ void show() { puts("}"); }',
+    "prototype": "void launch(int* p);",
+    "main": "int main(int argc, char** argv)\n{\n    k<<<1, 1>>>(nullptr);\n    return 0;\n}",
+    "old main": "main() { return 0; }",
+    "extern C function": 'extern "C" int launch(int* p) { return 0; }',
+    "extern C block": 'extern "C" {\nint launch(int* p) { return 0; }\n}',
+    "template": "template <typename T, int N = (3 > 2)>\nvoid launch(T* p) { k<<<1, N>>>(p); }",
+    "instantiation": "template <typename T> void run(T x) { }\ntemplate void run<int>(int);",
+    "namespace": "namespace a::b {\nvoid launch() { std::vector<int> v{1, 2}; }\n}",
+    "anonymous namespace": "namespace {\nint counter = 0;\nvoid count() { ++counter; }\n}",
+    "global": "int counter;",
+    "initialised global": "static int table[] = {1, 2, 3};",
+    "string global": 'const char* name = "k";',
+    "string constant": 'const std::string name = "k";',
+    "object": "static std::vector<int> all(3);",
+    "dim3": "dim3 grid(16, 16);",
+    "thread local": "thread_local int depth = 0;",
+    "reference return": "static std::map<std::string, std::vector<int>>& registry() { static auto r = 1; return r; }",
+    "torch": "torch::Tensor forward(torch::Tensor x) { return x; }",
+    "pybind": 'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n    m.def("forward", &forward);\n}',
+    "torch library": 'TORCH_LIBRARY(demo, m) { m.def("k() -> ()"); }',
+    "test": "TEST(Demo, Works) { EXPECT_EQ(1, 1); }",
+    "function macro": "#define RUN(T) void run_##T() { k<<<1, 1>>>(nullptr); }\nRUN(float)\nRUN(double);",
+    "host class": "class Holder {\n    std::vector<int> v;\npublic:\n    int size() const;\n};",
+    "includes": "#include <iostream>\n#include <vector>\n#include <torch/extension.h>\n#include <cublas_v2.h>",
+    "macro with a function": "#define CHECK(x) check((x), __LINE__)\nvoid check(int e, int l) { }",
+    "conditional heads": "#ifdef WIDE\nvoid launch(long n) {\n#else\nvoid launch(int n) {\n#endif\n    (void)n;\n}",
+    "conditional end": "void launch(int n) {\n#ifdef WIDE\n    if (n) {\n#else\n    {\n#endif\n    }\n}",
+    "dead": "#if 0\nvoid broken( { ' \"\n#endif\nvoid launch() { }",
+    "raw string": 'const char* text = R"x(} ) " )x";\nvoid launch() { }',
+    "lambda": "auto twice = [](int x) { return 2 * x; };",
+    "function try": "void launch() try { } catch (...) { }",
+    "trailing return": "auto launch(int n) -> std::vector<int> { return {}; }",
+    "attributes": "[[nodiscard]] static inline __attribute__((noinline)) int launch() noexcept { return 0; }",
+    "pointer to function": "static void (*callback)(int) = nullptr;",
+    "out of class": "struct S { int n; void grow(); };\nvoid S::grow() { ++n; }",
+    "stream operator": "struct P { int x; };\nstd::ostream& operator<<(std::ostream& o, P p) { return o << p.x; }",
+    "operator": "struct P { int x; };\nbool operator<(const P& a, const P& b) { return a.x < b.x; }",
+    "static member": "struct S { static int count; int n; };\nint S::count = 0;",
+}
+"""Text that NVRTC refuses and that has to be gone, or harmless, afterwards."""
+
+STAYS = {
+    "device function": "__device__ int f(int x) { return x; }",
+    "both": "__host__ __device__ inline int f(int x) { return x; }",
+    "macro": "#define HD __host__ __device__\nHD int f(int x) { return x; }",
+    "macro of a macro": "#define A __device__\n#define B A __forceinline__\nB int f(int x) { return x; }",
+    "constant memory": "__constant__ float c[4];",
+    "managed": "__managed__ int m;",
+    "const": "const int n = 4;\nstatic const float f = 2.5f;\nconst int a[] = {1, 2};",
+    "constexpr": "constexpr int n = 4;",
+    "enum": "enum { A, B };\nenum class E : int { C };",
+    "alias": "typedef int T;\nusing U = int;\nusing namespace std;",
+    "template kernel": "template <class T> __global__ void g(T* p) { *p = 1; }\ntemplate __global__ void g<int>(int*);",
+    "bounds": "__global__ void __launch_bounds__(128) g(int* p) { *p = 2; }",
+    "bounds first": "__launch_bounds__(128) __global__ void g(int* p) { *p = 2; }",
+    "macro for kernels": "#define MAKE(T) __global__ void g_##T(T* p) { *p = 0; }\nMAKE(int)\nMAKE(float);",
+    "static_assert": 'static_assert(sizeof(int) == 4, "int");',
+    "variable template": "template <typename T> constexpr bool wide = sizeof(T) > 4;",
+    "aggregate": "struct P { int x, y; };",
+    "defaulted": "struct P { P() = default; int x; };",
+}
+
+
+def compiled(text: bytes, tmp_path: Path, *options: str) -> tuple[str | None, bytes]:
+    """NVRTC's log where it refuses, and the cubin where it does not."""
+    nvrtc = import_nvrtc()
+    error, program = nvrtc.nvrtcCreateProgram(text, b"t.cu", 0, [], [])
+    assert not error
+    standins = write_standins(tmp_path / "standins")
+    flags = [b"--gpu-architecture=sm_80", b"--std=c++17", f"-I{standins}".encode(), *(o.encode() for o in options)]
+    (error,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = b"\0" * size
+    nvrtc.nvrtcGetProgramLog(program, log)
+    image = b""
+    if not error:
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        image = b"\0" * size
+        nvrtc.nvrtcGetCUBIN(program, image)
+    nvrtc.nvrtcDestroyProgram(program)
+    return (log.rstrip(b"\0").decode() if error else None), image
+
+
+def shape(before: bytes, after: bytes) -> None:
+    """Assert that each line is still itself, or has lost words, or has gained `__device__`."""
+    old, new = before.split(b"\n"), after.split(b"\n")
+    assert len(old) == len(new)
+    for was, now in zip(old, new, strict=True):
+        if b"__device__ " not in now:
+            assert len(was) == len(now)
+            assert all(b == a or b in b" ;" or b"__device__" in now for a, b in zip(was, now, strict=True)), (was, now)
+
+
+@pytest.mark.parametrize("name", GOES)
+def test_host_code_goes(name: str, tmp_path: Path) -> None:
+    """NVRTC refuses the text as it is, takes what is left, and makes the kernel from it, byte for byte."""
+    source = f"{GOES[name]}\n{KERNEL}".encode()
+    assert compiled(source, tmp_path)[0] is not None
+    result = pass_over(source)
+    shape(source, result.data)
+    log, image = compiled(result.data, tmp_path)
+    assert log is None, (log, result.data.decode())
+    assert image == compiled(KERNEL.encode(), tmp_path)[1]
+    assert result.passed
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_device_code_stays(name: str, tmp_path: Path) -> None:
+    """Text for the device is not touched."""
+    source = f"{STAYS[name]}\n{KERNEL}".encode()
+    assert pass_over(source) == PassedOver(source)
+    assert compiled(source, tmp_path)[0] is None
+
+
+def test_macros_of_other_files() -> None:
+    """Whether a function is for the device can stand in another file of the project."""
+    source = b"HD int f(int x) { return x; }\n"
+    around = Surroundings.of([source, b"#define HD __host__ __device__\n"])
+    assert pass_over(source, around).data == source
+    assert pass_over(source, Surroundings.of([source, b"#define HD\n"])).passed
+
+
+def test_macros_of_the_command_line() -> None:
+    """Macros that the table defines count as well."""
+    source = b"entry void f(int* x) { *x = 1; }\n"
+    around = Surroundings.of([source], {"entry": 'extern "C" __global__', "WIDE": True})
+    assert pass_over(source, around).data == source
+
+
+def test_unknown_macro_is_left_to_the_compiler() -> None:
+    """A specifier in capitals that nobody defines may be a kernel's."""
+    source = b"VENDOR_ENTRY void f(int* x) { *x = 1; }\n"
+    assert pass_over(source).data == source
+
+
+def test_what_was_passed_over_is_told() -> None:
+    """Line, kind and name of each thing."""
+    source = b'#include <vector>\nint g;\n\nvoid f()\n{\n}\n#include "vector"\n'
+    result = pass_over(source, keep_includes={"list"})
+    told = [(p.line, p.kind, p.name) for p in result.passed]
+    assert told == [(1, "include", "vector"), (2, "variable", "g"), (4, "function", "f"), (7, "include", "vector")]
+    assert not result.data.strip()
+    assert pass_over(b"#include <vector>\n", keep_includes={"vector"}).passed == ()
+
+
+def test_launches() -> None:
+    """The instances that host code launches."""
+    source = b"""\
+void f() {
+    a<<<1, 1>>>();
+    n::b<float, (3 > 2)><<<grid, block, 0, stream>>>(p, q);
+    b<std::pair<int, X<4>>>
+        <<<1, 1>>>();
+}
+"""
+    shown = [(launch.line, launch.kernel) for launch in pass_over(source).launches]
+    assert shown == [(2, "a"), (3, "n::b<float, (3 > 2)>"), (4, "b<std::pair<int, X<4>>>")]
+
+
+def test_directives_stay() -> None:
+    """Conditionals and macros inside host code stay, includes and pragmas inside it go with it."""
+    source = b"""\
+void f() {
+#define N 4
+#ifdef A
+#include "body.inc"
+#pragma unroll
+    for (;;) { }
+#endif
+}
+"""
+    kept = [line.strip() for line in pass_over(source).data.split(b"\n") if line.strip()]
+    assert kept == [b"#define N 4", b"#ifdef A", b"#endif"]
+
+
+def test_members_keep_the_class_as_it_is(tmp_path: Path) -> None:
+    """A class that kernels use keeps its layout, its constructors and how it is passed; bodies for the host go."""
+    source = b"""\
+#include <string>
+struct Params {
+    int n;
+    float* data;
+    Params(int n_, float* d) : n(n_), data{d} { check(); }
+    explicit Params(const std::string& text) : n(text.size()) { }
+    Params(const Params& other) : n(other.n), data(other.data) { log("copy"); }
+    void check() const { if (n < 0) throw 1; }
+    __device__ float at(int i) const { return data[i]; }
+    constexpr int twice() const { return 2 * n; }
+    static int live;
+};
+__global__ void k(const __grid_constant__ Params p, int* out) { out[0] = sizeof(Params) + p.at(0); }
+"""
+    result = pass_over(source)
+    shape(source, result.data)
+    log, image = compiled(result.data, tmp_path)
+    assert log is None, log
+    marked = source
+    for line in (b"    Params(int n_", b"    Params(const P", b"    constexpr"):
+        marked = marked.replace(line, b"    __device__ " + line.strip())
+    marked = re.sub(rb"#include.*|.*std::string.*|.*live;", b"", marked)
+    marked = marked.replace(b": n(n_), data{d} { check(); }", b";").replace(b'{ log("copy"); }', b"{ }")
+    marked = marked.replace(b"void check() const { if (n < 0) throw 1; }", b"")
+    log, expected = compiled(marked, tmp_path)
+    assert log is None, log
+    assert image == expected
+
+
+def test_declaration_stays_where_the_device_asks_for_its_type(tmp_path: Path) -> None:
+    """A host function in an unevaluated operand keeps its declaration, so that overloads do not change."""
+    source = b"""\
+long measure(float x) { return long(x); }
+__device__ int measure(int x) { return x; }
+__global__ void k(int* p) { *p = sizeof(decltype(measure(1.5f))); }
+"""
+    result = pass_over(source)
+    log, image = compiled(result.data, tmp_path)
+    assert log is None
+    assert b"__device__ long measure(float x) ;" in result.data
+    expected = compiled(b"__global__ void k(int* p) { *p = 8; }", tmp_path)[1]
+    assert read_cubin(image).entries.keys() == read_cubin(expected).entries.keys()
+
+
+def test_call_of_host_code_is_an_error(tmp_path: Path) -> None:
+    """A kernel that calls a host function does not compile: nvcc refuses it too."""
+    source = b"int f(int x) { return x; }\n__global__ void k(int* p) { *p = f(1); }\n"
+    log, _ = compiled(pass_over(source).data, tmp_path)
+    assert log is not None
+
+
+def test_misshapen_text_stays() -> None:
+    """Where brackets do not match, nothing from there on is touched."""
+    broken = b"void f() { ) }\nint g;\n"
+    assert pass_over(broken).data == broken
+    open_end = b"int g;\nvoid f() {\n"
+    assert pass_over(open_end).data == b"      \nvoid f() {\n"
+
+
+def test_line_ends_and_bytes_stay() -> None:
+    """CRLF, tabs and bytes that are no UTF-8 come through."""
+    source = b"int\tg;\r\n// caf\xe9\r\n__device__ int d;\r\n"
+    assert pass_over(source).data == b"   \t  \r\n// caf\xe9\r\n__device__ int d;\r\n"
+
+
+def test_idempotent() -> None:
+    """A text without host code is given back as it is."""
+    for text in GOES.values():
+        once = pass_over(f"{text}\n{KERNEL}".encode()).data
+        again = pass_over(once)
+        assert again.data == once
+
+
+LONG = {
+    "braces": b"{" * 50_000,
+    "parentheses": b"(" * 50_000 + b")" * 50_000,
+    "angles": b"a<" * 50_000,
+    "arms": b"#if A\n{\n" * 20_000,
+    "comments": b"/*" * 50_000,
+    "raw strings": b'R"(' * 30_000,
+    "initialisers": b"x = {1}, " * 20_000,
+    "templates": b"template<" * 20_000,
+    "namespaces": b"namespace a { " * 20_000 + b"}" * 20_000,
+    "classes": b"struct S { " * 10_000 + b"};" * 10_000,
+    "macros": b"#define A B\\\n" * 20_000,
+    "calls": b"f(int) " * 20_000,
+    "heads": b"void f() " * 20_000 + b"{ }",
+    "literals": b"'" * 50_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_time_is_bounded(text: bytes) -> None:
+    """Odd texts of some hundred kilobytes take seconds at most."""
+    start = time.perf_counter()
+    pass_over(text)
+    assert time.perf_counter() - start < 20
+
+
+_PIECES = [
+    *GOES.values(),
+    *STAYS.values(),
+    "{",
+    "}",
+    "(",
+    ")",
+    "<",
+    ">",
+    ";",
+    "#if A",
+    "#else",
+    "#endif",
+    '"',
+    "'",
+    "\\",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([*_PIECES, "template", "struct S", "operator", ":", "=", "__global__", "f(int)"])))
+def test_any_text(pieces: list[str]) -> None:
+    """Any mixture keeps its lines, and its device code: every word of an execution space is still there."""
+    source = "\n".join(pieces).encode()
+    result = pass_over(source)
+    assert result.data.count(b"\n") == source.count(b"\n")
+    assert result.data.count(b"__global__") >= source.count(b"__global__") - source.count(b"#if 0")
+
+
+def settled(files: Mapping[str, str], tmp_path: Path) -> Settled:
+    """Settle files with NVRTC; the first is the source."""
+    texts = {label: text.encode() for label, text in files.items()}
+    source = next(iter(files))
+
+    def attempt(results: Mapping[str, PassedOver]) -> str | None:
+        folder = tmp_path / "files"
+        folder.mkdir(exist_ok=True)
+        for label, result in results.items():
+            (folder / label).write_bytes(result.data)
+        ahead = tmp_path / "prelude.h"
+        ahead.write_bytes(prelude(results.values()))
+        log, _ = compiled(results[source].data, tmp_path, f"-I{folder}", f"--pre-include={ahead}")
+        return log.replace(f"{folder}/", "").replace("t.cu(", f"{source}(") if log else None
+
+    return settle(texts, attempt, Surroundings.of(texts.values()))
+
+
+def test_settle_follows_the_compiler(tmp_path: Path) -> None:
+    """Types that only an absent header has: what uses them for the host goes, one after the other."""
+    result = settled(
+        {
+            "k.cu": '#include <vendor/sdk.h>\n#include "h.cuh"\nusing Handle = vendor::Handle;\n'
+            f"struct Holder {{ Handle h; }};\n{KERNEL}",
+            "h.cuh": "#pragma once\ntypedef vendor_status_t status;\nstruct Plain { int x; };\n",
+        },
+        tmp_path,
+    )
+    assert result.log is None
+    kinds = {(label, p.kind, p.name) for label, file in result.files.items() for p in file.passed}
+    assert kinds == {
+        ("k.cu", "include", "vendor/sdk.h"),
+        ("k.cu", "alias", "Handle"),
+        ("k.cu", "class", "Holder"),
+        ("h.cuh", "alias", "status"),
+    }
+
+
+def test_settle_leaves_device_code(tmp_path: Path) -> None:
+    """An error in device code ends it, with the compiler's words."""
+    result = settled({"k.cu": "__global__ void k(int* p) { *p = absent; }\n"}, tmp_path)
+    assert result.log is not None
+    assert "absent" in result.log
+    assert result.attempts == 1
+    assert result.files["k.cu"].passed == ()
+
+
+def test_settle_does_not_uncover_another_name(tmp_path: Path) -> None:
+    """What stands before another declaration of the same name does not go: the kernel would change."""
+    text = "typedef int T;\nnamespace n {\ntypedef vendor_t T;\n__global__ void k(int* p) { *p = sizeof(T); }\n}\n"
+    result = settled({"k.cu": text}, tmp_path)
+    assert result.log is not None
+    assert result.files["k.cu"].passed == ()
+
+
+def test_prelude(tmp_path: Path) -> None:
+    """Names that nvcc gives unasked are there when they are used, and nothing is when they are not."""
+    assert prelude([pass_over(KERNEL.encode())]) == b""
+    source = b"""\
+__global__ void k(uint* p, double* q) {
+    unsigned long big = ULONG_MAX;
+    q[0] = M_PI + INFINITY + pow(q[1], 2);
+    __asm__ __volatile__("");
+    p[0] = big;
+}
+"""
+    ahead = tmp_path / "prelude.h"
+    ahead.write_bytes(prelude([pass_over(source)]))
+    assert compiled(source, tmp_path)[0] is not None
+    assert compiled(source, tmp_path, f"--pre-include={ahead}")[0] is None
+
+
+def test_prelude_for_types_of_the_driver(tmp_path: Path) -> None:
+    """A tensor map is passed as `cuda.h` has it."""
+    source = (
+        b"#include <cuda.h>\n__global__ void k(const __grid_constant__ CUtensorMap m, int* p) { *p = sizeof(m); }\n"
+    )
+    result = pass_over(source)
+    ahead = tmp_path / "prelude.h"
+    ahead.write_bytes(prelude([result]))
+    log, image = compiled(result.data, tmp_path, f"--pre-include={ahead}")
+    assert log is None
+    assert list(read_cubin(image).entries) == ["_Z1k14CUtensorMap_stPi"]
+
+
+def test_surroundings_digest() -> None:
+    """The digest follows the macros, whatever the order of the files."""
+    one, two = b"#define A __device__\n", b"#define B(x) x\n"
+    assert Surroundings.of([one, two]).digest == Surroundings.of([two, one]).digest
+    assert Surroundings.of([one]).digest != Surroundings.of([two]).digest
