@@ -35,7 +35,8 @@ def compatibility() -> str:
         "",
         "Made by `docs/generate.py` from the table in `hatch_cuda_kernels/arch.py`, whose source is the CUDA C++",
         "programming guide (compute capabilities; binary and PTX compatibility; family- and architecture-specific",
-        "features). Columns are the compute capabilities of devices. What the driver adds is in [selection](../explanation/selection.md).",
+        "features). Columns are the compute capabilities of devices. What the driver adds is in",
+        "[selection](../explanation/selection.md).",
         "",
         "Tegra parts: "
         + ", ".join(format_capability(found) for found in sorted(TEGRA))

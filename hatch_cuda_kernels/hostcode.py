@@ -121,7 +121,7 @@ _HOST_HEADERS = re.compile(
       |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
     |(?:aio|alloca|conio|ctype|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
       |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
-      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
+      |sched|semaphore|setjmp|signal|stdalign|stdarg|stdbool|iso646|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
       |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
       |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
@@ -221,6 +221,8 @@ class Surroundings:
 
     macros: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Name of a macro -> words and braces in all of its definitions."""
+    namespaces: frozenset[str] = frozenset()
+    """Namespaces that the files open themselves; what is in them is not taken for a library of the host."""
 
     @classmethod
     def of(cls, files: Iterable[bytes], defines: Mapping[str, str | bool] | None = None) -> Surroundings:
@@ -228,14 +230,18 @@ class Surroundings:
         macros: dict[str, set[str]] = {}
         for name, value in (defines or {}).items():
             macros.setdefault(name, set()).update(re.findall(r"\w+|[{}]", "" if value is True else str(value)))
+        namespaces: set[str] = set()
         for data in files:
-            if b"define" not in data:
+            if b"define" not in data and b"namespace" not in data:
                 continue
-            for token in _tokens(data.decode("latin-1")):
+            tokens = _tokens(data.decode("latin-1"))
+            for index, token in enumerate(tokens):
+                if token.text == "namespace" and [t.text for t in tokens[index + 2 : index + 3]] in (["{"], ["::"]):
+                    namespaces.add(tokens[index + 1].text)
                 if token.kind == _DIRECTIVE and (match := _DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
-        return cls({name: frozenset(words) for name, words in macros.items()})
+        return cls({name: frozenset(words) for name, words in macros.items()}, frozenset(namespaces))
 
     @cached_property
     def digest(self) -> str:
@@ -243,6 +249,7 @@ class Surroundings:
         state = hashlib.sha256(b"%d\n" % PASSING_VERSION)
         for name in sorted(self.macros):
             state.update(f"{name} {' '.join(sorted(self.macros[name]))}\n".encode())
+        state.update(f"namespaces {' '.join(sorted(self.namespaces))}\n".encode())
         return state.hexdigest()
 
     @cached_property
@@ -873,7 +880,8 @@ def _host_only_type(parser: _Parser, first: int, end: int) -> bool:
                 before = tokens[index - 1].text if index else ""
                 if before == "::" and index > 1 and tokens[index - 2].kind == _WORD:
                     continue
-                if token.text in _HOST_NAMESPACES and token.text not in parser.surroundings.macros:
+                around = parser.surroundings
+                if token.text in _HOST_NAMESPACES and token.text not in around.namespaces | around.macros.keys():
                     return True
                 if token.text == "std" and index + 2 < end and tokens[index + 2].text in _HOST_STD:
                     return True
@@ -994,6 +1002,11 @@ class _Pass:
             return "stay"
         foreign = _host_only_type(parser, declaration.first, declaration.head_end)
         member = declaration.parent is not None
+        owner = None if member else self._owner(declaration)
+        if owner is not None and not foreign:
+            # The space of a member stands at its declaration in the class, which may be in another file.
+            here = owner in self._type_names and declaration.name not in self._device_names
+            return "cut" if here else "stay"
         if foreign and not declaration.is_vital:
             return "cut"
         if declaration.ended == "default":
@@ -1002,9 +1015,6 @@ class _Pass:
             return "mark"
         if member and declaration.words & {"virtual", "override", "final"}:
             return "mark"
-        qualified = not member and parser.tokens[declaration.name_at - 1].text == "::"
-        if qualified and declaration.name in self._device_names:
-            return "stay"  # a member whose space stands at its declaration in the class
         if member or declaration.name.startswith("operator"):
             return "erase"
         return "go"
@@ -1046,6 +1056,23 @@ class _Pass:
             if token.text in ("typename", "class", "struct"):
                 names.add(tokens[index + 1].text)
         return frozenset(names)
+
+    def _owner(self, declaration: _Declaration) -> str | None:
+        """The class or namespace that the name of a function is qualified with."""
+        tokens = self.parser.tokens
+        index = declaration.name_at - 1
+        if index > 0 and tokens[index].text == "~":
+            index -= 1
+        if index < 1 or tokens[index].text != "::":
+            return None
+        index -= 1
+        depth = 0
+        while index > declaration.first:
+            depth += (tokens[index].text == ">") - (tokens[index].text == "<")
+            if depth == 0 and tokens[index].kind == _WORD:
+                break
+            index -= 1
+        return tokens[index].text
 
     def _has_unknown_specifier(self, declaration: _Declaration) -> bool:
         """Whether a word of the head may be a macro of a header that is not at hand, and so put it on the device."""
@@ -1338,7 +1365,7 @@ _BY_STD_NAME = {
 _STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name in names.split()}
 
 _TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
-_MACROS = {"__asm__": "asm", "__volatile__": "volatile"}
+_MACROS = {"__asm__": "asm", "__extension__": "", "__volatile__": "volatile"}
 _DRIVER_TYPES = {
     "CUdeviceptr": "typedef unsigned long long CUdeviceptr;",
     "CUtexObject": "typedef unsigned long long CUtexObject;",

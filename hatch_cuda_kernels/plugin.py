@@ -200,7 +200,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         with _terminable():
             try:
                 yield
-            except CudaKernelsError as error:
+            except (CudaKernelsError, OSError) as error:
                 self._remove_staging()
                 self.app.abort(f"{HOOK}: {error}")
             except BaseException:

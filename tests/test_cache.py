@@ -646,7 +646,7 @@ for number in range(10**6):
 """
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_r5_killed(tmp_path: Path, count: int) -> None:
     """SIGKILL at random moments of writing: every entry verifies, the next process works, no lock stays behind."""
     draw = random.Random(count)

@@ -777,13 +777,18 @@ def test_installed_headers_change(tmp_path: Path, traced: bool) -> None:
     assert not cached
 
 
-def other_pythons() -> list[str]:
-    """Interpreters with NVRTC 13.2.78 and 13.2.86, if the environment names them."""
-    return os.environ.get("HATCH_CUDA_KERNELS_TEST_PYTHONS", "").split()
+def python_with(release: str, folder: Path) -> str:
+    """An interpreter whose environment has that release of NVRTC."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
+    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    packages = ["cuda-core>=1.2,<2", "cuda-bindings>=13,<14", f"nvidia-cuda-nvrtc=={release}"]
+    packages += ["filelock", "pathspec", "platformdirs"]
+    subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True, timeout=600)
+    return python
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(len(other_pythons()) < 2, reason="HATCH_CUDA_KERNELS_TEST_PYTHONS names no two interpreters")
+@pytest.mark.isolated
+@pytest.mark.timeout(900)
 def test_t1_patch_releases_apart(tmp_path: Path) -> None:
     """[T1] Two patch releases, which cuda.core's keys do not tell apart, share a cache and keep to their own images."""
     write(tmp_path, {"k.cu": KERNEL})
@@ -795,8 +800,9 @@ def test_t1_patch_releases_apart(tmp_path: Path) -> None:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
         return done.stdout.split("@")[-1].strip().strip("[]").split(", ")
 
-    cold = [build(python) for python in other_pythons()]
-    warm = [build(python) for python in reversed(other_pythons())]
+    pythons = [python_with(release, tmp_path / release) for release in ("13.2.78", "13.2.86")]
+    cold = [build(python) for python in pythons]
+    warm = [build(python) for python in reversed(pythons)]
     assert len({release for release, *_ in cold}) == len(cold)
     assert {cached for *_, cached in cold} == {"false"}
     assert {cached for *_, cached in warm} == {"true"}

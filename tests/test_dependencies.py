@@ -195,7 +195,7 @@ def test_no_edit_is_missed(
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-@settings(max_examples=500, **COMMON)  # type: ignore[arg-type]
+@settings(max_examples=50 if os.environ.get("HATCH_CUDA_KERNELS_TEST_SHORT") else 500, **COMMON)  # type: ignore[arg-type]
 @given(lines=sources, tree=trees, dirs=searched, edits=steps)
 def test_no_edit_is_missed_long(
     space: Workspace, lines: list[str], tree: dict[str, str], dirs: list[str], edits: list[tuple[str, str, str]]

@@ -60,6 +60,7 @@ GOES = {
     "pointer to function": "static void (*callback)(int) = nullptr;",
     "out of class": "struct S { int n; void grow(); };\nvoid S::grow() { ++n; }",
     "stream operator": "struct P { int x; };\nstd::ostream& operator<<(std::ostream& o, P p) { return o << p.x; }",
+    "destructor": "template <typename T> struct S { ~S(); };\ntemplate <typename T> S<T>::~S() { free(0); }",
     "operator": "struct P { int x; };\nbool operator<(const P& a, const P& b) { return a.x < b.x; }",
     "static member": "struct S { static int count; int n; };\nint S::count = 0;",
 }
@@ -82,6 +83,8 @@ STAYS = {
     "macro for kernels": "#define MAKE(T) __global__ void g_##T(T* p) { *p = 0; }\nMAKE(int)\nMAKE(float);",
     "static_assert": 'static_assert(sizeof(int) == 4, "int");',
     "variable template": "template <typename T> constexpr bool wide = sizeof(T) > 4;",
+    "own namespace": "namespace at { struct X { int n; }; }\nstruct Y { at::X x; };\nconst at::X x = {1};",
+    "member of a class": "struct S { __device__ int f(); };\nint S::f() { return 1; }",
     "aggregate": "struct P { int x, y; };",
     "defaulted": "struct P { P() = default; int x; };",
 }

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole builds killed at random moments, and builds on a full file system: nothing is lost, nothing wrong is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from jobs import can_mount, in_mounts
+from projects import KERNEL, Project, make_project
+
+from hatch_cuda_kernels.cache import KernelCache
+
+SHORT = bool(os.environ.get("HATCH_CUDA_KERNELS_TEST_SHORT"))
+
+
+def tree_of(project: Project) -> dict[str, bytes]:
+    """Every file of the project."""
+    return {str(path): path.read_bytes() for path in sorted(project.root.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "count", [4, pytest.param(20 if SHORT else 200, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
+)
+def test_killed_builds(tmp_path: Path, count: int) -> None:
+    """W4, R5: SIGKILL at random moments of builds: no wheel, the tree as before, the cache verifies, the next build is
+    that of an untouched cache."""
+    draw = random.Random(count)
+    files = {f"demo/k{number}.cu": KERNEL.replace("scale", f"k{number}") for number in range(4)}
+    project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]', files)
+    env = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(project.cache), "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
+    for number in range(count):
+        project.write({"demo/k0.cu": f"// {number}\n" + files["demo/k0.cu"]})
+        before = tree_of(project)
+        nothing = subprocess.DEVNULL
+        process = subprocess.Popen(command, cwd=project.root, env=env, stdout=nothing, stderr=nothing)
+        time.sleep(draw.uniform(0.1, 1.6))
+        process.kill()
+        process.wait()
+        assert tree_of(project) == before
+        if process.returncode != 0:
+            assert not list(out.glob("*.whl"))
+        for wheel in out.glob("*.whl"):
+            wheel.unlink()
+    store = KernelCache.open(str(project.cache))
+    assert not list(store.verify())
+    assert project.build().status == 0
+    assert set(project.build().outcomes.values()) == {"cached"}
+    rebuilt = project.wheel().read_bytes()
+    project.wheel().unlink()
+    assert project.build(env={"HATCH_CUDA_KERNELS_CACHE": "0"}).status == 0
+    assert project.wheel().read_bytes() == rebuilt
+
+
+@pytest.mark.skipif(not can_mount(), reason="mounting in a namespace is not allowed here")
+def test_full_disk(tmp_path: Path) -> None:
+    """W4: a full file system ends the build without a wheel, the tree as before; with room it goes on."""
+    project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]')
+    small = tmp_path / "small"
+    small.mkdir()
+    before = tree_of(project)
+    code = (
+        "import os, subprocess, sys\n"
+        "small, root = sys.argv[1:]\n"
+        "env = {**os.environ, 'TMPDIR': small, 'HATCH_CUDA_KERNELS_CACHE': small + '/cache'}\n"
+        "done = subprocess.run([sys.executable, '-m', 'hatchling', 'build', '-t', 'wheel', '-d', small + '/out'], "
+        "cwd=root, env=env, capture_output=True, text=True)\n"
+        "wheels = [name for name in os.listdir(small + '/out') if name.endswith('.whl')] "
+        "if os.path.isdir(small + '/out') else []\n"
+        "print(done.returncode, len(wheels), done.stderr)\n"
+    )
+    done = in_mounts(
+        f"mount -t tmpfs -o size=16k none '{small}'", [sys.executable, "-c", code, str(small), str(project.root)]
+    )
+    status, wheels, *_ = done.stdout.split()
+    assert status == "1", done.stdout
+    assert "No space left on device" in done.stdout and "Traceback" not in done.stdout, done.stdout
+    assert wheels == "0"
+    assert tree_of(project) == before
+    assert project.build().status == 0
