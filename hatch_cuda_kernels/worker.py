@@ -184,8 +184,7 @@ def compile_all(
             return CompilationError(f"{job}: took longer than compile-timeout ({timeout:g} s)")
         except EOFError as error:
             return CompilationError(
-                f"{job}: the compiler ended its process ({_ending(error.args[0])}) on {job.unit.source}; a crash of "
-                "NVRTC, or the machine had no memory left"
+                f"{job}: the compiler ended its process ({_ending(error.args[0])}) on {job.unit.source}; {_cause(space)}"
             )
         except OSError as error:
             return _no_worker(error)
@@ -217,6 +216,17 @@ def _threads(count: int, pool: Sequence[_Worker]) -> Iterator[ThreadPoolExecutor
 
 def _no_worker(error: OSError) -> ToolchainError:
     return ToolchainError(f"no process can be started to compile in ({error}); set HATCH_CUDA_KERNELS_JOBS lower")
+
+
+_LITTLE_ROOM = 1 << 20
+
+
+def _cause(space: Workspace) -> str:
+    """What may have ended a worker. NVRTC aborts, with other words, where it cannot write its trace."""
+    with suppress(OSError):
+        if shutil.disk_usage(space.path).free < _LITTLE_ROOM:
+            return f"there is no room left on the file system of {space.path}; set TMPDIR to another"
+    return "a crash of NVRTC, or the machine had no memory left"
 
 
 def _ending(code: int | None) -> str:
