@@ -184,7 +184,8 @@ def compile_all(
             return CompilationError(f"{job}: took longer than compile-timeout ({timeout:g} s)")
         except EOFError as error:
             return CompilationError(
-                f"{job}: the compiler ended its process ({_ending(error.args[0])}) on {job.unit.source}; {_cause(space)}"
+                f"{job}: the compiler ended its process ({_ending(error.args[0])}) on {job.unit.source}; "
+                f"{_cause(space)}"
             )
         except OSError as error:
             return _no_worker(error)
