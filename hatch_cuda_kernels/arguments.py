@@ -131,13 +131,10 @@ def read_parameters(data: bytes, symbol: str, *, virtual: bool = False) -> tuple
 
 
 def _of_cubin(data: bytes, symbol: str) -> dict[int, Parameter]:
-    from .cubin import ImageFormatError, _attributes, _Elf
+    from .cubin import kernel_attributes
 
-    elf = _Elf(data)
-    if f".text.{symbol}" not in elf.by_name:
-        raise ImageFormatError("there is no such kernel")
     found = {}
-    for attribute, payload in _attributes(elf.content(f".nv.info.{symbol}")):
+    for attribute, payload in kernel_attributes(data, symbol):
         if attribute in (_KPARAM_INFO, _KPARAM_INFO_V2) and len(payload) == 12:
             _, ordinal, offset, word = struct.unpack("<IHHI", payload)
             found[ordinal] = Parameter(offset, word >> 18 if attribute == _KPARAM_INFO else word & 0xFFFF)

@@ -15,6 +15,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +35,7 @@ CACHE_VARIABLE = "HATCH_CUDA_KERNELS_CACHE"
 _SCHEMA = 1
 _READS_KEPT = 8
 _MAX_ENTRY = 1 << 32
+_MAX_STATISTICS = 1 << 16
 _LOCK_SECONDS = 600.0
 _POSIX = os.name == "posix"
 _ATTEMPTS = 20
@@ -200,16 +202,32 @@ class KernelCache:
         """Add this object's hits and misses to the totals that `cache info` shows, unless the cache is to read only."""
         if self.directory is None or not (self.hits or self.misses) or not os.access(self.directory, os.W_OK):
             return
-        with self.lock("statistics", timeout=1.0):
-            hits, misses = self.totals()
-            self._save("statistics", {"hits": hits + self.hits, "misses": misses + self.misses})
+        with self._guarded("counted in"):
+            path = self.directory / "statistics"
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+            handle = os.open(path, flags, 0o644)
+            try:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    raise OSError(f"{path} is not a regular file")
+                if os.fstat(handle).st_size > _MAX_STATISTICS:
+                    hits, misses = self.totals()
+                    self.hits, self.misses = self.hits + hits, self.misses + misses
+                    os.ftruncate(handle, 0)
+                # one short line in one write: nobody has to wait for anybody
+                os.write(handle, b"%d %d\n" % (self.hits, self.misses))
+            finally:
+                os.close(handle)
             self.hits = self.misses = 0
 
     def totals(self) -> tuple[int, int]:
         """(hits, misses) of all processes so far."""
-        record = self._load("statistics") or {}
-        hits, misses = record.get("hits"), record.get("misses")
-        return (hits if type(hits) is int else 0), (misses if type(misses) is int else 0)
+        hits = misses = 0
+        if self.directory is not None:
+            with self._guarded("read"), contextlib.suppress(FileNotFoundError):
+                for line in _read_regular(self.directory / "statistics", self._private).splitlines():
+                    if match := re.fullmatch(rb"(\d{1,15}) (\d{1,15})", line):
+                        hits, misses = hits + int(match[1]), misses + int(match[2])
+        return hits, misses
 
     # -- housekeeping --------------------------------------------------------------------------------------------
 
@@ -279,18 +297,7 @@ class KernelCache:
         if _POSIX:
             for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
                 _check_owner(folder, folder.lstat(), private=self._private)
-        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        handle = os.open(path, os.O_RDONLY | flags)
-        with os.fdopen(handle, "rb") as stream:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_ENTRY:
-                raise OSError(f"{path} is not a regular file of a sane size")
-            _check_owner(path, status, private=self._private)
-            data = stream.read()
-            if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
-                with contextlib.suppress(OSError):
-                    os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
-        return data
+        return _read_regular(path, self._private, touch=touch)
 
     def write(self, key: str, data: bytes) -> bool:
         """Put bytes under `key`; whether that went well."""
@@ -341,6 +348,21 @@ class KernelCache:
                 where = self.directory
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             warn_once(f"the compile cache at {where} cannot be {doing} ({reason}); going on without it")
+
+
+def _read_regular(path: Path, private: bool, *, touch: bool = False) -> bytes:
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, os.O_RDONLY | flags)
+    with os.fdopen(handle, "rb") as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_ENTRY:
+            raise OSError(f"{path} is not a regular file of a sane size")
+        _check_owner(path, status, private=private)
+        data = stream.read()
+        if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
+            with contextlib.suppress(OSError):
+                os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
+    return data
 
 
 def _check_owner(path: Path, status: os.stat_result, *, private: bool = False) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "ImageFormatError",
     "PtxFacts",
     "cubin_number",
+    "kernel_attributes",
     "plain_names",
     "read_cubin",
     "read_ptx",
@@ -188,6 +189,14 @@ def cubin_number(data: bytes) -> int | None:
         return None
     flags = int(struct.unpack_from("<I", data, 48)[0])
     return (flags >> 8 if data[7] == _OSABI_CUDA13 else flags) & 0xFF
+
+
+def kernel_attributes(data: bytes, symbol: str) -> list[tuple[int, bytes]]:
+    """(attribute, payload) pairs of one kernel of a cubin. Raises ImageFormatError, also where it is not there."""
+    elf = _Elf(data)
+    if f".text.{symbol}" not in elf.by_name:
+        raise ImageFormatError("there is no such kernel")
+    return list(_attributes(elf.content(f".nv.info.{symbol}")))
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 
@@ -67,10 +68,14 @@ _warned: set[str] = set()
 
 
 def warn_once(message: str) -> None:
-    """Warn with :class:`CudaKernelsWarning`, once per process for one message."""
-    if message not in _warned:
-        _warned.add(message)
-        warnings.warn(message, CudaKernelsWarning, stacklevel=3)
+    """Warn with CudaKernelsWarning, once per process for one message, at the line that called this package."""
+    if message in _warned:
+        return
+    _warned.add(message)
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CudaKernelsWarning, stacklevel=level)
 
 
 def numbered(headline: str, problems: Iterable[str]) -> str:

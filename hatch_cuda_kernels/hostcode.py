@@ -642,6 +642,9 @@ class _Parser:
         if made.kind in ("alias", "variable") and not made.name:
             made.name, made.name_at = self._declared_name(made)
         made.device = self.carries_space(first, made.head_end)
+        if made.kind == "variable" and made.device:  # a guess is not enough: `buffers[MAX_DEVICES]`
+            spaces = self.surroundings.spaces
+            made.device = any(token.text in spaces for token in tokens[first : made.last])
         if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
             inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
             made.copies = made.name in inside and "&" in inside
@@ -1215,10 +1218,13 @@ def settle(
     """
     keep = keep_includes or {}
     passes = {label: _Amendment(_Pass(data, surroundings, keep.get(label, ()))) for label, data in files.items()}
-    declared: dict[str, int] = {}
+    scopes: dict[str, set[str]] = {}
+    mentioned: set[str] = set()
     for amendment in passes.values():
-        for name in amendment.declared:
-            declared[name] = declared.get(name, 0) + 1
+        mentioned |= amendment.mentioned
+        for name, scope in amendment.declared:
+            scopes.setdefault(name, set()).add(scope)
+    shared = frozenset(name for name, found in scopes.items() if len(found) > 1 and name in mentioned)
     results = {label: amendment.run() for label, amendment in passes.items()}
     count = 0
     while True:
@@ -1231,7 +1237,7 @@ def settle(
             label = posixpath.normpath(match["file"].replace("\\", "/"))
             if label in passes:
                 complaints.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
-        changed = [label for label, lines in complaints.items() if passes[label].heed(lines, declared)]
+        changed = [label for label, lines in complaints.items() if passes[label].heed(lines, shared)]
         if not changed:
             break
         for label in changed:
@@ -1251,21 +1257,49 @@ class _Amendment:
         return self.state.run(self.further)
 
     @cached_property
-    def declared(self) -> list[str]:
-        """Names that the file declares at namespace level, once for each declaration."""
-        kinds = ("class", "alias", "variable", "enum", "function")
-        return [d.name for d in self.parser.declarations if d.parent is None and d.name and d.kind in kinds]
+    def declared(self) -> list[tuple[str, str]]:
+        """Names that the file declares, with what tells their declarations apart.
+
+        Two aliases, variables or classes of one scope are arms of a conditional; overloads and specialisations are not.
+        """
+        found: list[tuple[str, str]] = []
+        tokens = self.parser.tokens
+        around: list[tuple[int, str]] = []
+        for declaration in self.parser.declarations:
+            while around and around[-1][0] < declaration.first:
+                around.pop()
+            if declaration.kind in ("scope", "class"):
+                head = [t.text for t in tokens[declaration.first : declaration.body] if t.kind == _WORD]
+                shown = declaration.name or "::".join(word for word in head if word not in ("inline", "extern"))
+            if declaration.name and declaration.kind in ("class", "alias", "variable", "enum", "function"):
+                scope = "/".join(label for _, label in around)
+                special = self.parser._is(declaration.name_at + 1, "<")
+                if declaration.kind == "function" or special:
+                    scope += f" {id(declaration)}"
+                found.append((declaration.name, scope))
+            if declaration.kind in ("scope", "class"):
+                around.append((declaration.last, shown))
+        return found
 
     @cached_property
-    def _device_words(self) -> frozenset[str]:
+    def mentioned(self) -> frozenset[str]:
+        """Words that the device's code and everything around it has, where they do not declare themselves."""
         tokens = self.parser.tokens
-        words: set[str] = set()
+        absent = bytearray(len(tokens))
         for declaration in self.parser.declarations:
-            if declaration.kind == "function" and declaration.device:
-                words.update(t.text for t in tokens[declaration.first : declaration.last] if t.kind == _WORD)
+            if declaration.name_at >= 0:
+                absent[declaration.name_at] = 1
+            if declaration.kind == "function" and not declaration.device and "constexpr" not in declaration.words:
+                absent[declaration.first : declaration.last + 1] = b"\1" * (declaration.last + 1 - declaration.first)
+        words: set[str] = set()
+        for index, token in enumerate(tokens):
+            if token.kind == _WORD and not absent[index]:
+                words.add(token.text)
+            elif token.kind == _DIRECTIVE:
+                words.update(re.findall(r"\w+", token.text))
         return frozenset(words)
 
-    def heed(self, complaints: Mapping[int, str], declared: Mapping[str, int]) -> bool:
+    def heed(self, complaints: Mapping[int, str], shared: Collection[str]) -> bool:
         """Let go what those lines complain of, as far as it can; whether anything new does."""
         parser = self.parser
         before = len(self.further)
@@ -1276,13 +1310,13 @@ class _Amendment:
                 if index is not None and _INCLUDE.match(parser.tokens[index].text):
                     self.further.setdefault(index, "not found")
                 continue
-            declaration = self._removable(line, declared)
+            declaration = self._removable(line, shared)
             if declaration is not None:
                 self.further.setdefault(declaration.first, message)
         return len(self.further) > before
 
-    def _removable(self, line: int, declared: Mapping[str, int]) -> _Declaration | None:
-        """The innermost declaration around a line that can go."""
+    def _removable(self, line: int, shared: Collection[str]) -> _Declaration | None:
+        """The innermost declaration around a line that can go. `shared` are names that have several declarations."""
         parser = self.parser
         for declaration in reversed(parser.declarations):
             if declaration.kind in ("scope", "enum") or not (
@@ -1292,6 +1326,9 @@ class _Amendment:
             inside = parser.carries_space(declaration.first, declaration.last + 1)
             if declaration.device or (inside and declaration.kind != "function"):
                 continue
+            named = declaration.kind in ("class", "alias", "variable", "function")
+            if named and declaration.name in shared and not self._may_uncover(declaration, line):
+                return None
             if declaration.parent is not None:
                 if (declaration.kind == "function" and not declaration.is_vital) or declaration.kind in (
                     "alias",
@@ -1303,14 +1340,29 @@ class _Amendment:
                 continue
             if declaration.kind == "macro" and not self._harmless(declaration):
                 continue
-            if (
-                declaration.kind in ("class", "alias", "variable")
-                and declared.get(declaration.name, 0) > 1
-                and declaration.name in self._device_words
-            ):
-                continue
             return declaration
         return None
+
+    def _may_uncover(self, declaration: _Declaration, line: int) -> bool:
+        """Whether a declaration can go though others of its name would come into sight.
+
+        Not an alias, a variable or a class. A function or a specialisation, if the compiler complains of its head:
+        nothing of the device can have a type that is not there; or a function that the device cannot call anyway.
+        """
+        parser = self.parser
+        if declaration.kind == "function" and not declaration.words & {"constexpr", "consteval"}:
+            return True
+        special = declaration.kind == "class" and parser._is(declaration.name_at + 1, "<")
+        if declaration.kind not in ("function", "class") or not (special or declaration.kind == "function"):
+            return False
+        return (
+            declaration.body < 0
+            or line < parser.line(declaration.body)
+            or (
+                line == parser.line(declaration.first) == parser.line(declaration.body)
+                and parser.line(declaration.last) > line
+            )
+        )
 
     def _harmless(self, declaration: _Declaration) -> bool:
         """Whether a use of a macro brings nothing of the device: it is known, and names no device function."""

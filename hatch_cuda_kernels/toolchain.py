@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +165,7 @@ def detect(memory: Memory, ask: Callable[[], Toolchain]) -> Toolchain:
     """
     installed = installed_release()
     if installed is None:
-        return ask()
+        return _detect_elsewhere(memory, ask)
     release, library = installed
     key = f"toolchain {release}"
     remembered = _parse(memory.recall(key))
@@ -176,6 +179,40 @@ def detect(memory: Memory, ask: Callable[[], Toolchain]) -> Toolchain:
         )
     memory.remember(key, json.dumps(asked.supported).encode())
     return asked
+
+
+def _detect_elsewhere(memory: Memory, ask: Callable[[], Toolchain]) -> Toolchain:
+    """An NVRTC that no wheel brought, such as conda's: known again by the digest of its library.
+
+    What was loaded last time in such surroundings is remembered with its path; the file has to be the same still.
+    """
+    names = ("CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH", "PATH" if os.name == "nt" else "")
+    surroundings = hashlib.sha256(repr([sys.prefix, *(os.environ.get(name) for name in names)]).encode()).hexdigest()
+    key = f"toolchain at {surroundings}"
+    try:
+        known = json.loads(memory.recall(key) or b"null")
+        if known and _digest(known["library"]) == known["digest"]:
+            supported = tuple(int(number) for number in known["supported"])
+            return Toolchain(release=str(known["release"]), supported=supported, library=str(known["library"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    asked = ask()
+    with contextlib.suppress(OSError):
+        value = {"library": asked.library, "digest": _digest(asked.library)}
+        value |= {"release": asked.release, "supported": list(asked.supported)}  # type: ignore[dict-item]
+        memory.remember(key, json.dumps(value).encode())
+    return asked
+
+
+def _digest(library: str) -> str:
+    """SHA-256 of a library and of the built-ins beside it, in hex."""
+    path = Path(library)
+    state = hashlib.sha256()
+    for file in [path, *sorted(path.parent.glob("*nvrtc-builtins*"))]:
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                state.update(block)
+    return state.hexdigest()
 
 
 def _parse(data: bytes | None) -> tuple[int, ...] | None:

@@ -380,9 +380,31 @@ def test_settle_leaves_device_code(tmp_path: Path) -> None:
     assert result.files["k.cu"].passed == ()
 
 
-def test_settle_does_not_uncover_another_name(tmp_path: Path) -> None:
+UNCOVERS = {
+    "alias": "typedef int T;\nnamespace n {\ntypedef vendor_t T;\n__global__ void k(int* p) { *p = sizeof(T); }\n}\n",
+    "specialisation": """\
+template <class T> struct traits { static constexpr int n = 1; };
+template <> struct traits<float> {
+    static constexpr int n = 2;
+    vendor_t handle;
+};
+template <class T> struct config { static constexpr int n = traits<T>::n; };
+__global__ void k(int* p) { *p = config<float>::n; }
+""",
+    "overload": """\
+constexpr int f(int) { return 1; }
+constexpr int f(double) {
+    return vendor_value;
+}
+__global__ void k(int* p) { *p = f(1.0); }
+""",
+}
+"""Text in which something cannot be compiled that hides another meaning of the kernel."""
+
+
+@pytest.mark.parametrize("text", UNCOVERS.values(), ids=UNCOVERS)
+def test_settle_does_not_uncover_another_name(text: str, tmp_path: Path) -> None:
     """What stands before another declaration of the same name does not go: the kernel would change."""
-    text = "typedef int T;\nnamespace n {\ntypedef vendor_t T;\n__global__ void k(int* p) { *p = sizeof(T); }\n}\n"
     result = settled({"k.cu": text}, tmp_path)
     assert result.log is not None
     assert result.files["k.cu"].passed == ()
