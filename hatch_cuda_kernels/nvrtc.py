@@ -297,8 +297,11 @@ class _Stage:
         )
 
     def _relabel(self, log: str) -> str:
-        root = os.path.normpath(self.root)
-        log = log.replace(f"{root}{os.sep}", "").replace(f"{_VIRTUAL_ROOT}/", "")
+        """Leave the folders of this machine out: a message is the same wherever it is compiled, and is kept."""
+        for folder in (os.path.normpath(self.root), _VIRTUAL_ROOT, *self.bundled, *self.standins):
+            log = log.replace(f"{folder}{os.sep}", "")
+        for root in self.installed:
+            log = log.replace(f"{root.path}{os.sep}", "")
         return log.replace(f"{self.space.path}{os.sep}", "")
 
     def reads(self) -> Reads:

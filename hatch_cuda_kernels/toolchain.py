@@ -95,8 +95,10 @@ def _load_from_overlay() -> None:
     installed = installed_release()
     own = [*site.getsitepackages(), site.getusersitepackages()]
     if installed and not any(Path(installed[1]).is_relative_to(folder) for folder in own):
+        builtins = [path for path in Path(installed[1]).parent.glob("*nvrtc-builtins*") if ".alt" not in path.name]
         with contextlib.suppress(OSError):
-            ctypes.CDLL(installed[1])
+            for library in [*builtins, installed[1]]:  # some releases do not find their built-ins by themselves
+                ctypes.CDLL(str(library))
 
 
 def _first_line(error: BaseException) -> str:

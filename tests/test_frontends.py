@@ -169,3 +169,42 @@ def test_user_sees_what_would_be_loaded(installed: Path) -> None:
         assert text in shown
     command = run(installed, "-I", "-m", "hatch_cuda_kernels", "verify", "mandelscope", "--json")
     assert json.loads(command) == {"schema": 1, "ok": True, "problems": []}
+
+
+TOOLKIT = """\
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <mma.h>
+#include <cooperative_groups.h>
+#include <cub/block/block_reduce.cuh>
+#include <cuda/std/array>
+#include <cstdint>
+#include <type_traits>
+__global__ void k(float *x) {
+    using Reduce = cub::BlockReduce<float, 128>;
+    __shared__ typename Reduce::TempStorage storage;
+    static_assert(std::is_same<std::uint32_t, unsigned>::value, "");
+    cooperative_groups::this_thread_block().sync();
+    x[0] = Reduce(storage).Sum(x[threadIdx.x]) + __half2float(__half(1));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "release"), [('cuda = "12"', "12.9."), ('nvrtc = "13.0.88"', "13.0.88"), ('cuda = "13"', "13.")]
+)
+def test_toolchains(ours: Path, cache: Path, tmp_path: Path, key: str, release: str) -> None:
+    """The toolchain that the table asks for is installed, with all headers that it needs to be used as it comes."""
+    table = f'[tool.hatch.build.hooks.cuda-kernels]\narchs = ["sm_80", "sm_90a"]\n{key}\n'
+    table += '[build-system]\nbuild-backend = "hatchling.build"\n'
+    table += f'requires = ["hatchling", "hatch-cuda-kernels @ {ours.as_uri()}"]\n'
+    table += '[project]\nname = "demo"\nversion = "1"\nrequires-python = ">=3.10"\n'
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "pyproject.toml").write_text(table)
+    (tmp_path / "demo/__init__.py").touch()
+    (tmp_path / "demo/k.cu").write_text(TOOLKIT)
+    env = {"HATCH_CUDA_KERNELS_CACHE": str(cache), "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json")}
+    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path / "out", tmp_path, env=env)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["nvrtc"].startswith(release)
+    assert not any("/site-packages/" in text for image in report["images"] for text in image["warnings"])
