@@ -103,3 +103,11 @@ def test_generated_pages() -> None:
     """The page of what runs where is the one that the package's table gives."""
     names = runpy.run_path(str(DOCS / "generate.py"))
     assert (DOCS / "reference/compatibility.md").read_text("utf-8") == names["compatibility"]()
+
+
+def test_every_promise_has_its_test() -> None:
+    """Each test that the page of faults names exists."""
+    text = (DOCS / "explanation/faults.md").read_text("utf-8")
+    sources = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in sources, name
