@@ -399,6 +399,7 @@ def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> 
         defines=unit.defines,
         include_dirs=spec.include_dirs,
         toolkit_headers=unit.toolkit_headers,
+        host_code=unit.host_code,
         name_expressions=unit.name_expressions,
         kernels=dict(sorted(kernels.items())),
         images=tuple(

@@ -149,4 +149,5 @@ def _spec(entry: Mapping[str, Any]) -> ModuleSpec:
         defines=dict(entry["defines"]),
         options=dict(entry["options"]),
         toolkit_headers=entry["toolkit_headers"],
+        host_code=entry["host_code"],
     )

@@ -9,8 +9,9 @@ import functools
 
 from .arch import Architecture, Capability, cubin_verdict, format_capability
 from .cache import KernelCache, load_or_compile
+from .compiler import compile_job
 from .errors import NoCompatibleImageError, ToolchainError, warn_once
-from .nvrtc import compile_job, workspace
+from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit
 from .toolchain import Toolchain, detect, probe
 

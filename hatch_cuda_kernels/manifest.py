@@ -160,6 +160,7 @@ class Module:
     defines: Mapping[str, str | bool]
     include_dirs: tuple[str, ...]
     toolkit_headers: str
+    host_code: str
     name_expressions: tuple[str, ...]
     kernels: Mapping[str, str]
     """Name as asked for -> lowered name."""
@@ -179,6 +180,7 @@ class Module:
             "defines": dict(self.defines),
             "include_dirs": list(self.include_dirs),
             "toolkit_headers": self.toolkit_headers,
+            "host_code": self.host_code,
             "name_expressions": list(self.name_expressions),
             "kernels": dict(self.kernels),
             "images": [image.to_dict() for image in self.images],
@@ -195,6 +197,9 @@ class Module:
         toolkit_headers = _text(table, "toolkit_headers", where)
         if toolkit_headers not in ("auto", "bundled", "installed", "none"):
             raise ManifestError(f"{where}.toolkit_headers: unknown value {toolkit_headers!r}")
+        host_code = _text(table, "host_code", where)
+        if host_code not in ("skip", "error"):
+            raise ManifestError(f"{where}.host_code: unknown value {host_code!r}")
         return cls(
             name=_text(table, "name", where),
             source=check_relative_path(_text(table, "source", where), f"{where}.source"),
@@ -205,6 +210,7 @@ class Module:
                 for path in _strings(table, "include_dirs", where)
             ),
             toolkit_headers=toolkit_headers,
+            host_code=host_code,
             name_expressions=_strings(table, "name_expressions", where),
             kernels=_names(table.get("kernels"), f"{where}.kernels"),
             images=tuple(Image.from_dict(found, f"{where}.images[{i}]") for i, found in enumerate(images)),

@@ -42,6 +42,7 @@ class ModuleSpec:
     defines: Mapping[str, str | bool]
     options: Mapping[str, Any]
     toolkit_headers: str
+    host_code: str
 
 
 def find_modules(
@@ -178,6 +179,7 @@ def _specify(
         defines={**config.defines, **module.defines},
         options={**config.options, **module.options},
         toolkit_headers=config.toolkit_headers,
+        host_code=config.host_code,
     )
 
 

@@ -18,7 +18,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .options import field_name
 from .plan import CompiledImage, CompileJob, Reads, Unit
-from .sources import SourceFile, join_label, text_problem
+from .sources import SourceFile, join_label, scan_text, text_problem
 from .standins import write_standins
 from .toolchain import import_nvrtc
 from .toolkit import (
@@ -44,7 +44,7 @@ from .toolkit import (
     wants_installed,
 )
 
-__all__ = ["Workspace", "compile_job", "workspace"]
+__all__ = ["AS_WRITTEN", "RefusalError", "Shown", "Workspace", "compile_shown", "workspace"]
 
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
@@ -95,15 +95,30 @@ def workspace() -> Iterator[Workspace]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
-    """Compile one job.
+class RefusalError(CompilationError):
+    """NVRTC's own refusal, with its log."""
 
-    Raises CompilationError where NVRTC refuses the source or the image is not what was asked for, ToolchainError
-    where NVRTC is missing or is not the release that the job names.
-    """
+    def __init__(self, message: str, log: str) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the compiler is shown in place of files as they are written, and what it reads before the source."""
+
+    texts: Mapping[str, bytes]
+    prelude: bytes = b""
+
+
+AS_WRITTEN = Shown({})
+
+
+def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledImage:
+    """Compile one job as it is shown. Raises RefusalError, CompilationError and ToolchainError; see compile_job."""
     unit = job.unit
-    _check_text(job, unit.closure.files[unit.source])
-    stage = _Stage(job, space, labelled=False)
+    check_text(job, unit.closure.files[unit.source])
+    stage = _Stage(job, space, shown, labelled=False)
     try:
         if unit.labelled:
             reads = stage.preprocess()
@@ -113,7 +128,7 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
         if unit.labelled or stage.leaks(image):
             traced = stage.traced()
             stage.remove()
-            stage = _Stage(job, space, labelled=True)
+            stage = _Stage(job, space, shown, labelled=True)
             stage.label_toolkit(traced)
             image = stage.compile()
         warnings = [*image.warnings, *_foreign_headers(job, reads, stage.installed)]
@@ -129,7 +144,7 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
         stage.remove()
 
 
-def _check_text(job: CompileJob, file: SourceFile) -> None:
+def check_text(job: CompileJob, file: SourceFile) -> None:
     problem = text_problem(file.data)
     if problem is None:
         try:
@@ -171,8 +186,8 @@ class _Stage:
     when it writes its trace of such a source, so that what is read is learned from an unlabelled run.
     """
 
-    def __init__(self, job: CompileJob, space: Workspace, *, labelled: bool) -> None:
-        self.job, self.space, self.labelled = job, space, labelled
+    def __init__(self, job: CompileJob, space: Workspace, shown: Shown, *, labelled: bool) -> None:
+        self.job, self.space, self.shown, self.labelled = job, space, shown, labelled
         self.start = time.time_ns()
         unit = job.unit
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
@@ -189,7 +204,13 @@ class _Stage:
         self.installed: tuple[HeaderRoot, ...] = ()
         self.standins: list[Path] = []
         self.copies: list[Path] = []
-        if unit.closure.external:
+        self.prelude = self.path / "prelude.h"
+        if shown.prelude:
+            self.prelude.write_bytes(
+                (_line_directive(f"{_VIRTUAL_ROOT}/prelude.h") if labelled else b"") + shown.prelude
+            )
+        self.external = unit.closure.external or bool(shown.prelude)
+        if self.external:
             if wants_bundled(unit.toolkit_headers, version):
                 headers = space.bundled_headers(version)
                 self.bundled = [headers, headers / "cccl"]
@@ -227,7 +248,8 @@ class _Stage:
         return posixpath.join(_VIRTUAL_ROOT, label) if absolute else label
 
     def _shown(self, file: SourceFile) -> bytes:
-        return _line_directive(self._label_shown(file.label)) + file.data if self.labelled else file.data
+        data = self.shown.texts.get(file.label, file.data)
+        return _line_directive(self._label_shown(file.label)) + data if self.labelled else data
 
     def _header_folders(self) -> list[Path]:
         return [*self.copies, *self.bundled, *(Path(root.path) for root in self.installed), *self.standins]
@@ -256,11 +278,13 @@ class _Stage:
         flags = _flags(job)
         flags += [b"-I" + os.fsencode(self._place(folder)) for folder in unit.include_dirs]
         flags += [b"-I" + os.fsencode(folder) for folder in self._header_folders()]
+        if self.shown.prelude:
+            flags.append(b"--pre-include=" + os.fsencode(self.prelude))
         flags += extra
         error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, job.architecture)
         log = self._relabel(log)
         if error or result is None:
-            raise CompilationError(_refusal(job, log or str(error)))
+            raise RefusalError(_refusal(job, log or str(error)), log)
         return log, *result
 
     @property
@@ -344,7 +368,7 @@ class _Stage:
     def _reads(self, files: set[str], installed: set[str]) -> Reads:
         unit = self.job.unit
         for label in sorted(files - {unit.source}):
-            _check_text(self.job, unit.closure.files[label])
+            check_text(self.job, unit.closure.files[label])
         missing = self._missing(files)
         for label in files:
             for match in _HAS_ABSOLUTE.finditer(unit.closure.files[label].data):
@@ -371,9 +395,11 @@ class _Stage:
     def _missing(self, files: set[str]) -> set[str]:
         """Headers asked for by the files read that nobody has: were one to appear, the image could change."""
         unit = self.job.unit
-        if not unit.closure.external or not wants_installed(unit.toolkit_headers):
+        if not self.external or not wants_installed(unit.toolkit_headers):
             return set()
-        asked = {include.spelling for label in files for include in unit.closure.files[label].scan.includes}
+        labels = unit.closure.files if self.shown.texts else files
+        asked = {include.spelling for label in labels for include in unit.closure.files[label].scan.includes}
+        asked.update(include.spelling for include in scan_text(self.shown.prelude).includes)
         folders = [HeaderRoot(path=str(path), version=None) for path in self.bundled]
         known = {posixpath.normpath(label) for label in unit.closure.files}
         return {

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from ._version import __version__
 from .arch import Architecture
+from .hostcode import PASSING_VERSION
 from .manifest import Resources, canonical_json
 from .sources import Closure, Tree, close_over
 from .standins import standins_digest
@@ -35,6 +36,7 @@ class Unit:
     defines: Mapping[str, str | bool]
     name_expressions: tuple[str, ...]
     toolkit_headers: str
+    host_code: str
 
     @property
     def source(self) -> str:
@@ -57,8 +59,10 @@ class Unit:
             "options": dict(self.options),
             "defines": dict(self.defines),
             "name_expressions": list(self.name_expressions),
-            "toolkit_headers": self.toolkit_headers if self.closure.external else "none",
-            "standins": standins_digest() if self.closure.external and self.toolkit_headers != "none" else None,
+            "toolkit_headers": self.toolkit_headers,
+            "standins": standins_digest(),
+            "host_code": self.host_code,
+            "passing_over": PASSING_VERSION,
         }
         return hashlib.sha256(canonical_json(value)).digest()
 
@@ -80,6 +84,8 @@ class Declared(Protocol):
     def name_expressions(self) -> tuple[str, ...]: ...
     @property
     def toolkit_headers(self) -> str: ...
+    @property
+    def host_code(self) -> str: ...
 
 
 def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
@@ -101,6 +107,7 @@ def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
         defines=declared.defines,
         name_expressions=declared.name_expressions,
         toolkit_headers=declared.toolkit_headers,
+        host_code=declared.host_code,
     )
 
 

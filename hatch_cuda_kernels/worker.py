@@ -23,8 +23,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
+from .compiler import compile_job
 from .errors import CompilationError, CudaKernelsError, ToolchainError
-from .nvrtc import Workspace, compile_job
+from .nvrtc import Workspace
 from .plan import CompiledImage, CompileJob
 from .toolchain import Toolchain, probe
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from hatch_cuda_kernels.arch import Architecture
+from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.modules import ModuleSpec
-from hatch_cuda_kernels.nvrtc import Workspace, compile_job, workspace
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
 from hatch_cuda_kernels.sources import ProjectTree
 from hatch_cuda_kernels.toolchain import probe
@@ -54,6 +55,7 @@ def one_unit(root: Path, source: str = "k.cu", **options: Any) -> Unit:
         "name_expressions": (),
         "archs": (),
         "toolkit_headers": "none",
+        "host_code": "skip",
         **options,
     }
     values |= {name: tuple(values[name]) for name in ("include_dirs", "name_expressions")}

@@ -22,8 +22,9 @@ from support import _PRELUDE, run_python
 from hatch_cuda_kernels import CompilationError, ConfigurationError, CudaKernelsError, ToolchainError, nvrtc, worker
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.cache import KernelCache, load_or_compile
+from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.cubin import read_cubin, read_ptx
-from hatch_cuda_kernels.nvrtc import Workspace, compile_job, workspace
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.toolchain import detect, installed_release, probe
 from hatch_cuda_kernels.worker import compile_all

@@ -21,7 +21,8 @@ from jobs import make_job
 
 from hatch_cuda_kernels import CompilationError, ConfigurationError
 from hatch_cuda_kernels.cache import KernelCache
-from hatch_cuda_kernels.nvrtc import Workspace, compile_job, workspace
+from hatch_cuda_kernels.compiler import compile_job
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
 
 FOLDERS = ("", "src", "src/in side", "inc", "inc/lib", "öther")
 NAMES = ("a.h", "b.h", "c.inl", "d e.h", "ü.cuh")

@@ -352,10 +352,10 @@ def settled(files: Mapping[str, str], tmp_path: Path) -> Settled:
 
 
 def test_settle_follows_the_compiler(tmp_path: Path) -> None:
-    """Types that only an absent header has: what uses them for the host goes, one after the other."""
+    """Types that only a header of the host has: what uses them for the host goes, one after the other."""
     result = settled(
         {
-            "k.cu": '#include <vendor/sdk.h>\n#include "h.cuh"\nusing Handle = vendor::Handle;\n'
+            "k.cu": '#include <torch/sdk.h>\n#include "h.cuh"\nusing Handle = vendor::Handle;\n'
             f"struct Holder {{ Handle h; }};\n{KERNEL}",
             "h.cuh": "#pragma once\ntypedef vendor_status_t status;\nstruct Plain { int x; };\n",
         },
@@ -364,11 +364,18 @@ def test_settle_follows_the_compiler(tmp_path: Path) -> None:
     assert result.log is None
     kinds = {(label, p.kind, p.name) for label, file in result.files.items() for p in file.passed}
     assert kinds == {
-        ("k.cu", "include", "vendor/sdk.h"),
+        ("k.cu", "include", "torch/sdk.h"),
         ("k.cu", "alias", "Handle"),
         ("k.cu", "class", "Holder"),
         ("h.cuh", "alias", "status"),
     }
+
+
+def test_settle_does_not_invent_headers(tmp_path: Path) -> None:
+    """A header that is not there, and is none of the host's, may have defined anything: it stays an error."""
+    result = settled({"k.cu": f'#include "tuning.h"\nint host() {{ return 1; }}\n{KERNEL}'}, tmp_path)
+    assert result.log is not None and "tuning.h" in result.log
+    assert not [p for p in result.files["k.cu"].passed if p.kind == "include"]
 
 
 def test_settle_leaves_device_code(tmp_path: Path) -> None:

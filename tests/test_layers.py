@@ -24,12 +24,13 @@ ARROWS = {
     "cache": "arch errors manifest plan toolkit",
     "catalog": "arch errors manifest package selection",
     "cli": "_version arch errors manifest package selection target",
+    "compiler": "errors hostcode nvrtc plan sources",
     "config": "arch errors options",
     "cubin": "arch manifest",
     "driver": "arch errors",
     "editable": "config errors manifest modules",
     "errors": "",
-    "fallback": "arch cache errors nvrtc plan toolchain",
+    "fallback": "arch cache compiler errors nvrtc plan toolchain",
     "hooks": "plugin",
     "hostcode": "",
     "loader": "arch catalog errors manifest package selection",
@@ -38,7 +39,7 @@ ARROWS = {
     "nvrtc": "arch cubin errors manifest options plan sources standins toolchain toolkit",
     "options": "",
     "package": "errors manifest",
-    "plan": "_version arch manifest sources standins",
+    "plan": "_version arch hostcode manifest sources standins",
     "plugin": "build config editable errors manifest modules sources toolchain",
     "selection": "arch manifest",
     "sources": "errors",
@@ -49,7 +50,7 @@ ARROWS = {
     "toolkit": "errors",
     "verify": "arch cache cubin errors manifest nvrtc package plan target toolchain worker",
     "warm": "arch fallback loader package selection target",
-    "worker": "errors nvrtc plan toolchain",
+    "worker": "compiler errors nvrtc plan toolchain",
 }
 """Module -> what it may import when it is itself imported."""
 

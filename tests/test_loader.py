@@ -143,13 +143,13 @@ def test_an_image_without_the_kernel_is_no_candidate(machine: Machine, demo: Sit
 # -- the run-time fallback -----------------------------------------------------------------------------------------
 
 COMPILES = """
-import hatch_cuda_kernels.nvrtc as nvrtc
+import hatch_cuda_kernels.compiler as compiler
 compiled = []
-original = nvrtc.compile_job
+original = compiler.compile_job
 def counting(job, space):
     compiled.append(str(job))
     return original(job, space)
-nvrtc.compile_job = counting
+compiler.compile_job = counting
 from hatch_cuda_kernels import load_kernel, load_module
 outcome = attempt(load_kernel, sys.argv[1], package="demo")
 report([outcome, compiled, caught])

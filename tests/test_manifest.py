@@ -43,6 +43,7 @@ MANIFEST = Manifest(
             defines={"N": "4", "BARE": True},
             include_dirs=(".", "include"),
             toolkit_headers="auto",
+            host_code="skip",
             name_expressions=("k<float>",),
             kernels={"k<float>": "_Z1kIfEvv", "saxpy": "saxpy"},
             images=(
@@ -70,6 +71,7 @@ MANIFEST = Manifest(
             defines={},
             include_dirs=(),
             toolkit_headers="none",
+            host_code="error",
             name_expressions=(),
             kernels={},
             images=(),
@@ -171,6 +173,7 @@ def test_cuda_version() -> None:
         ("modules/0/include_dirs", "include", "modules[0].include_dirs: expected an array"),
         ("modules/0/include_dirs/1", 1, "modules[0].include_dirs: expected strings"),
         ("modules/0/include_dirs/1", "..", "modules[0].include_dirs: '..' is not a path inside the package"),
+        ("modules/0/host_code", "all", "modules[0].host_code: unknown value 'all'"),
         ("modules/0/toolkit_headers", "all", "modules[0].toolkit_headers: unknown value 'all'"),
         ("modules/0/name_expressions", [1], "modules[0].name_expressions: expected strings"),
         ("modules/0/kernels", [], "modules[0].kernels: expected an object"),

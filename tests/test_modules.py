@@ -109,6 +109,7 @@ class TestDiscovery:
             defines={"A": "1"},
             options={"ftz": True},
             toolkit_headers="auto",
+            host_code="skip",
         )
 
 

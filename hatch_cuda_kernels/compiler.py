@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A job compiled: as its files are written, or else with their host code passed over."""
+
+from __future__ import annotations
+
+import dataclasses
+import posixpath
+import re
+from collections.abc import Mapping
+
+from .errors import CompilationError, numbered
+from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle
+from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown
+from .plan import CompiledImage, CompileJob, Unit
+from .sources import join_label
+
+__all__ = ["compile_job"]
+
+
+def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
+    """Compile one job.
+
+    A source that NVRTC refuses is compiled again with its host code passed over, unless `host-code` is "error".
+
+    Raises CompilationError where NVRTC refuses the source or the image is not what was asked for, ToolchainError
+    where NVRTC is missing or is not the release that the job names.
+    """
+    unit = job.unit
+    if unit.host_code == "error":
+        _refuse_host_code(job)
+    try:
+        return compile_shown(job, space, AS_WRITTEN)
+    except RefusalError as refusal:
+        if unit.host_code == "error" or unit.options.get("device-as-default-execution-space"):
+            raise CompilationError(str(refusal)) from None
+        return _compile_passing(job, space, refusal)
+
+
+def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
+    """Compile with the host code of all project files passed over (see hostcode.py), which reads all of them."""
+    unit = job.unit
+    texts = {label: file.data for label, file in unit.closure.files.items()}
+    done: list[CompiledImage] = []
+
+    def attempt(passed: Mapping[str, PassedOver]) -> str | None:
+        shown = Shown({label: found.data for label, found in passed.items()}, prelude(passed.values()))
+        if dict(shown.texts) == texts and not shown.prelude:
+            return refusal.log
+        try:
+            done.append(compile_shown(job, space, shown))
+        except RefusalError as error:
+            return error.log
+        return None
+
+    settled = settle(texts, attempt, Surroundings.of(texts.values(), unit.defines), keep_includes=_own_headers(unit))
+    if not done:
+        message = str(refusal)
+        if settled.log and settled.log != refusal.log:
+            message += f"\nwith its host code passed over:\n{settled.log}"
+        raise CompilationError(message)
+    _check_externals(job, done[0])
+    everything = {label: file.sha256 for label, file in unit.closure.files.items()}
+    return dataclasses.replace(done[0], reads=dataclasses.replace(done[0].reads, files=everything))
+
+
+def _own_headers(unit: Unit) -> dict[str, set[str]]:
+    """Label of each file -> the headers, as it spells them, that are files of the project."""
+    found: dict[str, set[str]] = {}
+    for label, file in unit.closure.files.items():
+        for include in file.scan.includes:
+            folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
+            if any(join_label(folder, include.spelling) in unit.closure.files for folder in folders):
+                found.setdefault(label, set()).add(include.spelling)
+    return found
+
+
+_KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")
+_EXTERNAL = re.compile(r"^\s*\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+
+
+def _check_externals(job: CompileJob, image: CompiledImage) -> None:
+    """A declaration whose body was passed over and that a kernel calls is an error; in PTX NVRTC does not notice."""
+    if job.architecture.virtual:
+        missing = [n for n in _EXTERNAL.findall(image.data.decode("latin-1")) if not _KNOWN_EXTERNALS.fullmatch(n)]
+        if missing:
+            raise CompilationError(
+                f"{job}: {job.unit.source} calls {', '.join(missing)} from device code, whose body is host code"
+            )
+
+
+def _refuse_host_code(job: CompileJob) -> None:
+    unit = job.unit
+    texts = [file.data for file in unit.closure.files.values()]
+    source = unit.closure.files[unit.source]
+    passed = pass_over(
+        source.data, Surroundings.of(texts, unit.defines), keep_includes=_own_headers(unit).get(unit.source, ())
+    )
+    found = [f"{unit.source}({passing.line}): {passing.kind} {passing.name}" for passing in passed.passed]
+    if found:
+        raise CompilationError(numbered(f"{job}: {unit.source} has host code, and host-code is 'error':", found))

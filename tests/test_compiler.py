@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Sources with host code, compiled as they are: the same kernels, true line numbers, in a wheel and by the fallback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs import compile_alone, make_job, one_unit, write
+from projects import make_project, manifest_of
+
+from hatch_cuda_kernels.cache import KernelCache, load_or_compile
+from hatch_cuda_kernels.cubin import read_cubin
+from hatch_cuda_kernels.errors import CompilationError
+from hatch_cuda_kernels.nvrtc import AS_WRITTEN, RefusalError, Workspace, compile_shown, workspace
+
+DEVICE = """
+__constant__ float factor;
+struct Pair { float a, b; };
+__device__ float twice(float x) { return 2.0f * x; }
+__global__ void scale(float *x, uint n) {
+    uint i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = twice(x[i]) * factor + M_PI;
+}
+"""
+BEFORE = """\
+#include <cstdio>
+#include <iostream>
+#include <vector>
+#include <cuda_runtime.h>
+#include <torch/extension.h>
+"""
+AFTER = """
+static std::vector<float> results;
+void launch(float *x, int n) { scale<<<(n + 255) / 256, 256>>>(x, n); cudaDeviceSynchronize(); }
+int main(int argc, char **argv) {
+    std::cout << argc << std::endl;
+    launch(nullptr, 0);
+    return 0;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("launch", &launch); }
+"""
+PLAIN = "typedef unsigned int uint;\n#define M_PI 3.14159265358979323846\n" + DEVICE
+
+
+@pytest.fixture(scope="module")
+def space() -> Iterator[Workspace]:
+    """A workspace for all tests here."""
+    with workspace() as found:
+        yield found
+
+
+def test_host_code_is_passed_over(tmp_path: Path, space: Workspace) -> None:
+    """A file with includes, launches, globals, main and bindings of the host gives the kernel of its device part."""
+    write(tmp_path, {"k.cu": BEFORE + DEVICE + AFTER, "plain.cu": PLAIN})
+    for arch in ("sm_80", "sm_90a"):
+        whole = compile_alone(make_job(tmp_path, arch=arch, toolkit_headers="auto"))
+        plain = compile_alone(make_job(tmp_path, "plain.cu", arch, toolkit_headers="auto"))
+        assert whole.kernels == plain.kernels == {"scale": "_Z5scalePfj"}
+        assert whole.entries == plain.entries
+        assert read_cubin(whole.data) == read_cubin(plain.data)
+    with pytest.raises(RefusalError):
+        compile_shown(make_job(tmp_path, toolkit_headers="auto"), space, AS_WRITTEN)
+
+
+def test_device_code_is_shown_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that NVRTC takes is compiled as it is: nothing of it is looked at."""
+    write(tmp_path, {"k.cu": PLAIN})
+    monkeypatch.setattr("hatch_cuda_kernels.compiler.settle", None)
+    compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+def test_headers_of_the_project(tmp_path: Path) -> None:
+    """Headers with host helpers are passed over as well, and an edit of any of them compiles again."""
+    files = {
+        "k.cu": '#include "helpers.cuh"\n__global__ void k(int *x) { *x = helper(*x); }\n',
+        "helpers.cuh": "#include <string>\ninline std::string name() { return {}; }\n"
+        "__device__ inline int helper(int v) { return v + 1; }\n",
+    }
+    write(tmp_path / "p", files)
+    store = KernelCache.open(str(tmp_path / "cache"))
+    for cached in (False, True):
+        image, hit = load_or_compile(make_job(tmp_path / "p", toolkit_headers="auto"), store, compile_alone)
+        assert hit is cached
+        assert set(image.reads.files) == {"k.cu", "helpers.cuh"}
+    write(tmp_path / "p", {"helpers.cuh": files["helpers.cuh"].replace("+ 1", "+ 2")})
+    again, hit = load_or_compile(make_job(tmp_path / "p", toolkit_headers="auto"), store, compile_alone)
+    assert not hit and again.data != image.data
+
+
+def test_messages_point_into_the_file(tmp_path: Path) -> None:
+    """An error in device code is the compiler's, at its own line; host code around it is not complained of."""
+    wrong = DEVICE.replace("twice(x[i])", "thrice(x[i])")
+    write(tmp_path, {"k.cu": BEFORE + wrong + AFTER})
+    line = (BEFORE + wrong).split("thrice")[0].count("\n") + 1
+    with pytest.raises(CompilationError, match=rf'(?s)k\.cu\({line}\): error: identifier "thrice" is undefined'):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+def test_a_missing_header_stays_an_error(tmp_path: Path) -> None:
+    """A header that is nowhere and is none of the host's may have defined anything: it is never passed over."""
+    write(tmp_path, {"k.cu": '#include "tuning.h"\n' + BEFORE + DEVICE + AFTER})
+    with pytest.raises(CompilationError, match=r"(?s)tuning\.h.*include-dirs"):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "compute_80"])
+def test_device_code_that_calls_host_code(tmp_path: Path, arch: str) -> None:
+    """A kernel that calls a function of the host is an error, for PTX too."""
+    text = "#include <vector>\nint host(int v) { return std::vector<int>(v).size(); }\n"
+    write(tmp_path, {"k.cu": text + "__global__ void k(int *x) { *x = host(*x); }\n"})
+    with pytest.raises(CompilationError):
+        compile_alone(make_job(tmp_path, arch=arch, toolkit_headers="auto"))
+
+
+def test_refused_if_asked(tmp_path: Path) -> None:
+    """With host-code = "error" each piece of host code is listed with its line, and device code compiles."""
+    write(tmp_path, {"k.cu": BEFORE + DEVICE + AFTER, "plain.cu": PLAIN})
+    with pytest.raises(CompilationError, match=r"(?s)host-code is 'error'.*k\.cu\(\d+\): function main"):
+        compile_alone(make_job(tmp_path, host_code="error", toolkit_headers="auto"))
+    compile_alone(make_job(tmp_path, "plain.cu", host_code="error", toolkit_headers="auto"))
+    keys = {one_unit(tmp_path, host_code=value).content for value in ("skip", "error")}
+    assert len(keys) == 2
+
+
+def test_wheel_and_fallback(tmp_path: Path) -> None:
+    """A wheel of such a file, its fallback for every architecture, and the same bytes from another folder."""
+    project = make_project(tmp_path, 'archs = ["sm_80", "compute_80"]', {"demo/k.cu": BEFORE + DEVICE + AFTER})
+    run = project.build()
+    assert run.status == 0, run.output
+    (module,) = manifest_of(project.wheel())["modules"]
+    assert module["host_code"] == "skip"
+    assert module["kernels"] == {"scale": "_Z5scalePfj"}
+    assert set(project.build().outcomes.values()) == {"cached"}
+    command = [sys.executable, "-m", "hatch_cuda_kernels", "verify", "--jit", str(project.wheel())]
+    done = subprocess.run(
+        command, env={**os.environ, "HATCH_CUDA_KERNELS_CACHE": "0"}, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0 and "no fallback" not in done.stdout, done.stdout
