@@ -41,6 +41,10 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
     """Compile with the host code of all project files passed over (see hostcode.py), which reads all of them."""
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
+    around, own = Surroundings.of(texts.values(), unit.defines), _own_headers(unit)
+    first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
+    if not any(_is_host_code(found) for found in first):
+        return _compile_with_prelude(job, space, refusal)
     done: list[CompiledImage] = []
 
     def attempt(passed: Mapping[str, PassedOver]) -> str | None:
@@ -53,7 +57,7 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
             return error.log
         return None
 
-    settled = settle(texts, attempt, Surroundings.of(texts.values(), unit.defines), keep_includes=_own_headers(unit))
+    settled = settle(texts, attempt, around, keep_includes=own)
     if not done:
         message = str(refusal)
         if settled.log and settled.log != refusal.log:
@@ -62,6 +66,22 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
     _check_externals(job, done[0])
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(done[0], reads=dataclasses.replace(done[0].reads, files=everything))
+
+
+def _is_host_code(found: PassedOver) -> bool:
+    """Whether a file has what only host code has. A stray variable may be a slip of the author's."""
+    return bool(found.launches) or any(p.kind in ("include", "function", "body", "macro") for p in found.passed)
+
+
+def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
+    """Compile files as they are written, after the names that nvcc has unasked."""
+    ahead = prelude(PassedOver(file.data) for file in job.unit.closure.files.values())
+    if not ahead:
+        raise CompilationError(str(refusal))
+    try:
+        return compile_shown(job, space, Shown({}, ahead))
+    except RefusalError:
+        raise CompilationError(str(refusal)) from None
 
 
 def _own_headers(unit: Unit) -> dict[str, set[str]]:

@@ -17,6 +17,8 @@ the compiler's own messages.
 from __future__ import annotations
 
 import bisect
+import difflib
+import functools
 import hashlib
 import posixpath
 import re
@@ -130,6 +132,14 @@ _HOST_HEADERS = re.compile(
     re.VERBOSE,
 )
 """Headers that only host code can use and that NVRTC cannot read."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _misspelt(word: str) -> bool:
+    """Whether a reserved word that is none looks like an execution or memory space: it is not taken for the host's."""
+    if not word.startswith("__") or word in _NOT_NAMES or word in _ATTRIBUTES:
+        return False
+    return bool(difflib.get_close_matches(word.strip("_"), [space.strip("_") for space in _SPACES], n=1, cutoff=0.8))
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------
@@ -350,7 +360,8 @@ class _Parser:
         """How many of the tokens before an index put something on the device."""
         for token in self.tokens:
             carries = token.kind == _WORD and (
-                token.text in spaces or (token.text not in known and bool(_DEVICE_MACRO.match(token.text)))
+                token.text in spaces
+                or (token.text not in known and (bool(_DEVICE_MACRO.match(token.text)) or _misspelt(token.text)))
             )
             self.space_before.append(self.space_before[-1] + carries)
         self.patience = 100_000 + 50 * len(self.tokens)
@@ -1198,7 +1209,13 @@ class Settled:
 _MESSAGE = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.MULTILINE
 )
-_ABSENT = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
+_OF_THE_HOST = re.compile(
+    r'identifier "[^"]*" is undefined|name followed by "::" must be|must be a (?:class or )?namespace name'
+    r"|is considered a host (?:function|variable)|is not a (?:class )?template|has no member|incomplete type"
+    r'|not a type name|a host (?:function|variable)|kernel launch|reference to "?[^ ]*"? is ambiguous|is not a type'
+)
+"""Messages that tell of a name that only a header of the host has, or of host code. Others, a header that is not there
+and a mistake of grammar among them, are the author's to mend: what was meant nobody knows."""
 
 
 def settle(
@@ -1303,7 +1320,7 @@ class _Amendment:
         """Let go what those lines complain of, as far as it can; whether anything new does."""
         before = len(self.further)
         for line, message in complaints.items():
-            if _ABSENT.search(message):  # what it would have defined nobody knows: the author has to provide it
+            if not _OF_THE_HOST.search(message):
                 continue
             declaration = self._removable(line, shared)
             if declaration is not None:

@@ -142,3 +142,51 @@ def test_wheel_and_fallback(tmp_path: Path) -> None:
         command, env={**os.environ, "HATCH_CUDA_KERNELS_CACHE": "0"}, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0 and "no fallback" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        "this is no C++;\n",
+        "foo bar;\n",
+        "int x = 3\n;",
+        "stuct Foo { int x; };\n",
+        "#error not yet\n",
+        "__devce__ int twice(int v) { return 2 * v; }\n",
+        "tempate <> struct Traits<float> { static const int v = 2; };\n",
+    ],
+)
+def test_slips_are_not_host_code(tmp_path: Path, slip: str) -> None:
+    """A slip in a file without host code is the compiler's error; it is not explained away."""
+    start = "template <class T> struct Traits { static const int v = 1; };\n"
+    write(tmp_path, {"k.cu": start + slip + "__global__ void k(int *x) { *x = Traits<float>::v; }\n"})
+    for toolkit in ("auto", "none"):
+        with pytest.raises(CompilationError, match=r"k\.cu\(\d\): (catastrophic )?error"):
+            compile_alone(make_job(tmp_path, toolkit_headers=toolkit))
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        "__devce__ int twice(int v) { return 2 * v; }\n",
+        "__devise__ int twice(int v) { return 2 * v; }\n",
+        "tempate <> struct Traits<float> { static const int v = 2; };\n",
+        "template <> struct Traits<flaot> { static const int v = 2; };\n",
+        "template <> stuct Traits<float> { static const int v = 2; };\n",
+        '#define N 1\n#undef N\n#include "n.h"\n',
+    ],
+)
+def test_slips_beside_host_code(tmp_path: Path, slip: str) -> None:
+    """A slip that could change a kernel is an error beside host code, too."""
+    start = "__device__ int twice(long v) { return 3 * v; }\n"
+    start += "template <class T> struct Traits { static const int v = 1; };\n"
+    kernel = "__global__ void k(int *x) { *x = Traits<float>::v + twice(*x); }\n"
+    write(tmp_path, {"k.cu": BEFORE + start + slip + kernel + DEVICE + AFTER})
+    with pytest.raises(CompilationError):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+def test_predefined_names(tmp_path: Path) -> None:
+    """Names that nvcc has unasked are there without host code, too."""
+    write(tmp_path, {"k.cu": DEVICE})
+    assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels == {"scale": "_Z5scalePfj"}
