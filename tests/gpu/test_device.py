@@ -178,12 +178,12 @@ def test_ptx_refused_by_the_driver(gpu: Any, run: Run, build: Callable[[Sequence
 
 
 COUNTED = """
-import hatch_cuda_kernels.nvrtc as nvrtc
-compiled, original = [], nvrtc.compile_job
+import hatch_cuda_kernels.compiler as compiler
+compiled, original = [], compiler.compile_job
 def counting(job, space):
     compiled.append(str(job))
     return original(job, space)
-nvrtc.compile_job = counting
+compiler.compile_job = counting
 begin = time.perf_counter()
 outcome = attempt(load_kernel, "saxpy", package="demo")
 report([outcome, compiled, time.perf_counter() - begin])
