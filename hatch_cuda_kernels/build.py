@@ -82,6 +82,8 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
     module and architecture that failed; what did compile stays in the cache.
     """
     start = time.perf_counter()
+    if config.report is not None and not (root / config.report).parent.is_dir():
+        raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: there is no folder {(root / config.report).parent}")
     units = make_units(config, root, specs)
     cache = KernelCache.open(_location(config.cache, root), max_size=config.cache_max_size)
     toolchain = detect(cache, ask_toolchain)

@@ -96,7 +96,9 @@ class KernelCache:
     def from_environment(cls) -> KernelCache:
         """The cache that the environment names: what the run-time loader uses."""
         text = os.environ.get(CACHE_VARIABLE)
-        return cls.open(False if text == "0" else True if text in (None, "", "1") else str(text))
+        from .config import cache_switch
+
+        return cls.open(cache_switch(text or ""))
 
     # -- images ------------------------------------------------------------------------------------------------
 

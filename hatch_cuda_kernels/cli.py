@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 from ._version import __version__
 from .arch import Capability, parse_version
+from .catalog import Live, source_of
 from .errors import CudaKernelsError, CudaKernelsWarning, KernelNotFoundError
 from .manifest import Image, Manifest, Module
 from .package import InstalledPackage
@@ -181,7 +183,7 @@ def _size(size: int) -> str:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    packages = open_packages(arguments.target)
+    packages = _kernel_sources(arguments.target)
     capabilities = [arguments.compute_capability] if arguments.compute_capability else _own_capabilities()
     selections = [_selection(packages, arguments.kernel, found, arguments.driver) for found in capabilities]
     if not arguments.json:
@@ -194,6 +196,15 @@ def _explain(arguments: argparse.Namespace) -> int:
     return 0 if all(selection.choice for selection in selections) else 1
 
 
+def _kernel_sources(target: str) -> Sequence[InstalledPackage | Live]:
+    """The packages of a target, and also an editable install, whose kernels are compiled when they are loaded."""
+    if target.isidentifier() and not os.path.exists(target):
+        source = source_of(target)
+        if isinstance(source, Live):
+            return [source]
+    return open_packages(target)
+
+
 def _own_capabilities() -> list[Capability]:
     from .driver import device_capabilities
 
@@ -201,7 +212,7 @@ def _own_capabilities() -> list[Capability]:
 
 
 def _selection(
-    packages: Sequence[InstalledPackage], kernel: str, capability: Capability, driver: tuple[int, int] | None
+    packages: Sequence[InstalledPackage | Live], kernel: str, capability: Capability, driver: tuple[int, int] | None
 ) -> Selection:
     from .loader import explain_installed
 
@@ -263,8 +274,9 @@ def _warm(arguments: argparse.Namespace) -> int:
         for row in rows:
             took = f" in {row['seconds']:.2f} s" if row["outcome"] == "compiled" else ""
             print(f"{row['module']} for {row['compute_capability']}: {row['outcome']} ({row['arch']}){took}")
-        print(f"{compiled} compiled, {cached} cached, {len(rows) - compiled - cached} served by an image")
-    return 0
+        served = sum(row["outcome"] == "image" for row in rows)
+        print(f"{compiled} compiled, {cached} cached, {served} served by an image")
+    return 1 if any(row["outcome"] == "nothing" for row in rows) else 0
 
 
 # -- stubs -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from .errors import CompilationError, numbered
@@ -63,6 +64,7 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
         if settled.log and settled.log != refusal.log:
             message += f"\nwith its host code passed over:\n{settled.log}"
         raise CompilationError(message)
+    _check_names(job, settled.files)
     _check_externals(job, done[0])
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(done[0], reads=dataclasses.replace(done[0].reads, files=everything))
@@ -93,6 +95,46 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
             if any(join_label(folder, include.spelling) in unit.closure.files for folder in folders):
                 found.setdefault(label, set()).add(include.spelling)
     return found
+
+
+_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\\\.|[^\"\\\\\n])*\"", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DECLARATOR = re.compile(r"(?P<type>\w+|[*&>])\s+(?P<name>[A-Za-z_]\w*)\s*\(")
+_NO_TYPES = frozenset("return else do case throw co_return co_yield and or not".split())
+
+
+def _check_names(job: CompileJob, files: Mapping[str, PassedOver]) -> None:
+    """Refuse an image where a name that was passed over is one that the remaining code has as well.
+
+    Without the declaration that is gone, such a name may have found another: the primary template for a specialisation,
+    an outer alias for an inner one, another overload. Whether it did, only nvcc knows.
+    """
+    text = "\n".join(_NO_CODE.sub(" ", found.data.decode("latin-1")) for found in files.values())
+    words = set(_WORD.findall(text))
+    declared = {m["name"]: 0 for m in _DECLARATOR.finditer(text)}
+    for match in _DECLARATOR.finditer(text):
+        declared[match["name"]] += match["type"] not in _NO_TYPES
+    counts = Counter(_WORD.findall(text))
+    pasted = "##" in text
+    problems = []
+    for label, found in files.items():
+        for passing in found.passed:
+            name = passing.name.rpartition("::")[2].partition("<")[0].strip()
+            if passing.kind in ("include", "body", "macro", "instantiation") or not _WORD.fullmatch(name):
+                continue
+            taken = counts[name] > (declared.get(name, 0) if passing.kind == "function" else 0)
+            if not taken and pasted:
+                taken = any(name[:cut] in words and name[cut:] in words for cut in range(1, len(name)))
+            if taken:
+                problems.append(f"{label}({passing.line}): {passing.kind} {name}")
+    if problems:
+        raise CompilationError(
+            numbered(
+                f"{job}: {job.unit.source} has host code that cannot be passed over safely, because device code has "
+                "the same names; put it between #ifndef __CUDACC_RTC__ and #endif, or into another file:",
+                problems[:10],
+            )
+        )
 
 
 _KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")

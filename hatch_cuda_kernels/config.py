@@ -50,6 +50,13 @@ def parse_size(value: str | int) -> int:
     return int(size)
 
 
+def cache_switch(text: str) -> bool | str:
+    """What HATCH_CUDA_KERNELS_CACHE says: off, on, or a location."""
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    return True if text.lower() in ("", "1", "true", "yes", "on") else text
+
+
 def check_module_name(name: str) -> str | None:
     """What is wrong with a module's name, or None. A name becomes a file's name on every system."""
     if not _NAME.fullmatch(name) or ".." in name or name.endswith("."):
@@ -159,7 +166,7 @@ def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], reade
     if text := environ.get("HATCH_CUDA_KERNELS_ARCHS"):
         values["archs"] = _archs(split_list(text) or None, "HATCH_CUDA_KERNELS_ARCHS", reader.problems)
     if text := environ.get("HATCH_CUDA_KERNELS_CACHE"):
-        values["cache"] = False if text == "0" else True if text == "1" else text
+        values["cache"] = cache_switch(text)
     if text := environ.get("HATCH_CUDA_KERNELS_JOBS"):
         parsed = int(text) if text.isascii() and text.isdigit() else text
         values["jobs"] = _jobs(parsed, "HATCH_CUDA_KERNELS_JOBS", reader.problems)

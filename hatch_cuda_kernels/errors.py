@@ -73,7 +73,7 @@ def warn_once(message: str) -> None:
         return
     _warned.add(message)
     level, frame = 1, sys._getframe(0)
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith((f"{__package__}.", "contextlib")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, CudaKernelsWarning, stacklevel=level)
 

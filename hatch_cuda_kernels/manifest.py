@@ -41,7 +41,7 @@ _LARGE = 256 * 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?", re.ASCII)
 _UNSAFE = re.compile(r"[\\:\x00-\x1f\ud800-\udfff]")
-_INSIGNIFICANT_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
+_LITERAL_OR_SPACE = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+")
 _RESERVED_STEM = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
@@ -52,7 +52,19 @@ def canonical_json(value: object) -> bytes:
 
 def squeeze_name(name: str) -> str:
     """A kernel's name with all white space removed that C++ does not need: `k< float >` -> `k<float>`."""
-    return _INSIGNIFICANT_SPACE.sub("", re.sub(r"\s+", " ", name.strip()))
+    name = name.strip()
+    if not any(character.isspace() for character in name):
+        return name
+    return _LITERAL_OR_SPACE.sub(lambda match: _needed_space(name, match), name)
+
+
+def _needed_space(name: str, match: re.Match[str]) -> str:
+    """A literal as it is; of white space what keeps two words, or two operators such as `+ +`, apart."""
+    if not match[0].isspace():
+        return match[0]
+    before, after = name[match.start() - 1], name[match.end()]
+    words = all(character == "_" or character.isalnum() for character in (before, after))
+    return " " if words or (before == after and before in "+-&|<=/*:") else ""
 
 
 def check_relative_path(path: str, where: str) -> str:

@@ -162,7 +162,8 @@ def _specify(
             f"{where}.package: {label} lies in no package of the wheel; name the one that gets its kernels ({names})"
         )
         return None
-    inside = label[len(holder.folder) + 1 :] if holder and holder.name == owner else label
+    own = next((package for package in holding if package.name == owner), None)
+    inside = label[len(own.folder) + 1 :] if own else label
     name = module.name or posixpath.splitext(inside)[0].replace("/", ".")
     wrong = check_module_name(name)
     if wrong:

@@ -46,6 +46,8 @@ from .toolkit import (
 
 __all__ = ["AS_WRITTEN", "RefusalError", "Shown", "Workspace", "compile_shown", "workspace"]
 
+_FIRST_TRACED = (13, 0)
+"""CUDA 12's NVRTC knows no trace, or one without headers."""
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
 
@@ -193,7 +195,11 @@ class _Stage:
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
         self.root = self.path.joinpath("tree", *["_"] * _height(unit))
         self.trace = self.path / "trace"
-        self.traceable = not labelled and not any(_LINE.search(file.data) for file in unit.closure.files.values())
+        self.traceable = (
+            not labelled
+            and _version(job.release) >= _FIRST_TRACED
+            and not any(_LINE.search(file.data) for file in unit.closure.files.values())
+        )
         for label, file in unit.closure.files.items():
             path = self._place(label)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -280,12 +286,24 @@ class _Stage:
         flags += [b"-I" + os.fsencode(folder) for folder in self._header_folders()]
         if self.shown.prelude:
             flags.append(b"--pre-include=" + os.fsencode(self.prelude))
+        flags += [b"--pre-include=" + os.fsencode(path) for path in self._ahead()]
         flags += extra
         error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, job.architecture)
         log = self._relabel(log)
         if error or result is None:
             raise RefusalError(_refusal(job, log or str(error)), log)
         return log, *result
+
+    def _ahead(self) -> Iterator[Path]:
+        """Where the headers of `pre-include` are: NVRTC itself would look into the current folder first."""
+        toolkit = [HeaderRoot(path=str(folder), version=None) for folder in self._header_folders()]
+        for name, label in self.job.unit.closure.ahead:
+            path = self._place(label) if label is not None else find_header(name, toolkit)
+            if path is None:
+                raise CompilationError(
+                    f"{self.job}: pre-include names {name}, which is in no folder of include-dirs and no toolkit header"
+                )
+            yield path
 
     @property
     def _trace_flag(self) -> list[bytes]:
@@ -442,7 +460,7 @@ def _flags(job: CompileJob) -> list[bytes]:
     """NVRTC's options for a job, search path and trace aside."""
     from cuda.core import ProgramOptions
 
-    fields = {field_name(option): value for option, value in job.unit.options.items()}
+    fields = {field_name(option): value for option, value in job.unit.options.items() if option != "pre-include"}
     if not job.architecture.virtual:
         given = fields.get("ptxas_options", [])
         given = [given] if isinstance(given, str) else list(given)

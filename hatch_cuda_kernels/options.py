@@ -9,6 +9,7 @@ the dataclass.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Any
 
 __all__ = ["ALLOWED", "REFUSED", "check_options", "field_name"]
@@ -107,11 +108,20 @@ def check_options(table: object, where: str, problems: list[str]) -> dict[str, A
             problems.append(f"{path}: unknown option{hint}")
         elif not _fits(value, ALLOWED[raw]):
             problems.append(f"{path}: expected {ALLOWED[raw]}, found {value!r}")
+        elif raw == "ptxas-options" and (bad := [word for word in _words(value) if _FILE_OPTION.match(word)]):
+            problems.append(f"{path}: {bad[0]} names a file that nobody tracks; write its options here")
         elif raw == "std" and value not in _STANDARDS:
             problems.append(f"{path}: {value!r} is none of {', '.join(_STANDARDS)}")
         else:
             usable[raw] = value
     return usable
+
+
+_FILE_OPTION = re.compile(r"--?(?:options-file|optf|output-file|o|input-as-string)(?:$|=|\s|[^a-z-])")
+
+
+def _words(value: str | list[str]) -> list[str]:
+    return [word for text in ([value] if isinstance(value, str) else value) for word in re.split(r"[\s,]+", text)]
 
 
 def _fits(value: object, kind: str) -> bool:

@@ -37,6 +37,9 @@ def find_files(package: str) -> Files | None:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError, AttributeError):
         return None
+    except Exception as error:  # a parent package runs when one of its parts is looked up
+        reason = f"{type(error).__name__}: {error}"
+        raise ManifestError(f"{package} cannot be found, because importing its parent fails ({reason})") from None
     if spec is None or spec.submodule_search_locations is None:
         return None
     for location in spec.submodule_search_locations:
@@ -67,7 +70,7 @@ class InstalledPackage:
     def _read(self, path: str) -> bytes:
         try:
             return self.files.joinpath(*path.split("/")).read_bytes()
-        except (OSError, KeyError) as error:
+        except Exception as error:  # a zip file's reader raises many kinds, and is not imported for their names
             reason = getattr(error, "strerror", None) or type(error).__name__
             kind = ManifestError if path == MANIFEST_FILE else IntegrityError
             raise kind(f"{self.name}: {DIRECTORY}/{path} cannot be read ({reason}); reinstall the package") from None

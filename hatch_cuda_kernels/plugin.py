@@ -10,6 +10,7 @@ import posixpath
 import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from .build import build_packages, make_units
 from .config import HOOK, Config
 from .editable import EDITABLE_FILE, describe_editable, hook_table
-from .errors import ConfigurationError, CudaKernelsError, numbered
+from .errors import ConfigurationError, CudaKernelsError, CudaKernelsWarning, numbered
 from .manifest import DIRECTORY
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .sources import walk_files
@@ -161,8 +162,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             raise ConfigurationError(
                 f"{', '.join(clashes)}: the wheel already has files where this hook puts its own; remove them"
             )
+        named = str(self.config.get("package", "")).replace(".", "/")
         topmost = {
-            path: folder for path, folder in found.items() if not any(path.startswith(f"{other}/") for other in found)
+            path: folder
+            for path, folder in found.items()
+            if path == named or not any(path.startswith(f"{other}/") for other in found)
         }
         if not topmost:
             for relative, distributed in self._wheel_files():
@@ -197,7 +201,16 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
     @contextmanager
     def _one_message(self) -> Iterator[None]:
         """Typed errors end the build with their message alone; nothing of ours stays behind."""
-        with _terminable():
+        with _terminable(), warnings.catch_warnings():
+            shown = warnings.showwarning
+
+            def show(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+                if issubclass(category, CudaKernelsWarning):
+                    _Reporter(self.app).warning(str(message))
+                else:
+                    shown(message, category, *rest, **options)
+
+            warnings.showwarning = show
             try:
                 yield
             except (CudaKernelsError, OSError) as error:

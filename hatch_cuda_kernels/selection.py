@@ -95,7 +95,7 @@ def select(
     elif not has_sources:
         candidates.append(Candidate(kind="jit", arch=target, accepted=False, reason="the package ships no sources"))
     else:
-        reason = "the shipped source can be compiled here, once, with NVRTC"
+        reason = f"the shipped source can be compiled there, once, by an NVRTC that has {target} and suits the driver"
         if jit == "force":
             reason += "; forced by HATCH_CUDA_KERNELS_JIT=force"
         candidates.append(Candidate(kind="jit", arch=target, accepted=True, reason=reason))

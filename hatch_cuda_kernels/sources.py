@@ -37,7 +37,10 @@ __all__ = [
     "walk_files",
 ]
 
-_MAX_COMPUTED = 4096
+_MAX_COMPUTED = 8192
+_MAX_FILE = 64 << 20
+_HEADER_SUFFIXES = tuple(".h .hh .hpp .hxx .h++ .cuh .cu .inl .inc .ipp .tpp .txx .impl .def .ixx".split())
+"""What an include whose operand cannot be told may read: other files are never taken, staged or shipped for it."""
 _SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
 
 
@@ -83,6 +86,9 @@ _OBJECT_MACRO = re.compile(
     rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)(?:[ \t\f\v]+(?P<body>[^\r\n]*))?[\r]?$",
     re.MULTILINE,
 )
+_HAS = re.compile(rb"\b__has_(?:include_next|include|embed)?\b")
+_INDIRECT = "__has_include"
+"""Stands among computed operands for a question that a macro asks in the text's place."""
 _FILE_NAMES = re.compile(rb"\b__FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_location\b")
 _TIME_NAMES = re.compile(rb"\b__(?:DATE|TIME|TIMESTAMP)__\b")
 
@@ -105,12 +111,26 @@ def scan_text(data: bytes) -> Scan:
             includes[Include(name, literal[1] is None, match["name"] == b"include_next")] = None
         elif operand:
             computed[os.fsdecode(operand)] = None
+    if _asks_indirectly(text):
+        computed[_INDIRECT] = None
     return Scan(
         includes=tuple(includes),
         computed=tuple(computed),
         names_file=bool(_FILE_NAMES.search(text)),
         names_time=bool(_TIME_NAMES.search(text)),
     )
+
+
+def _asks_indirectly(text: bytes) -> bool:
+    """Whether `__has_include` stands elsewhere than in front of its operand: in a macro's body, or pasted together."""
+    for match in _HAS.finditer(text):
+        line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
+        if re.match(rb"[ \t\f\v]*(?:#|%:)[ \t\f\v]*define\b", line):
+            return True
+        tested = re.search(rb"\bdefined[ \t]*\(?[ \t]*$|\bifn?def[ \t]+$|\belifn?def[ \t]+$", line)
+        if not tested and not re.match(rb"[ \t\f\v]*\(", text[match.end() : match.end() + 80]):
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -195,6 +215,8 @@ def _read_regular(path: Path, label: str) -> bytes | None:
             return None
         if not stat.S_ISREG(mode):
             raise ConfigurationError(f"{label}: is not a regular file; headers and sources have to be")
+        if os.fstat(handle).st_size > _MAX_FILE:
+            raise ConfigurationError(f"{label}: has more than {_MAX_FILE >> 20} MiB, which is no source or header")
         with os.fdopen(handle, "rb", closefd=False) as stream:  # fdopen refuses a folder, and leaves it open
             return stream.read()
     except OSError as error:
@@ -231,6 +253,8 @@ class Closure:
     """Whether some directive finds no project file, so that toolkit headers have to be at hand."""
     unresolved: tuple[tuple[str, str], ...]
     """(file, header in quotes) for quoted includes that find no project file."""
+    ahead: tuple[tuple[str, str | None], ...] = ()
+    """Headers to be read before the source, with the label of each that is a project file."""
 
     @property
     def names_file(self) -> bool:
@@ -254,13 +278,14 @@ def close_over(
     """Close `source` over its headers: for quotes the including file's folder first, then `include_dirs` in order.
 
     An include whose operand is a macro is resolved where that macro only ever stands for literals; otherwise every
-    file below the search path is taken. Raises ConfigurationError for unreadable files and for too many of them.
+    header below the search path is taken, by its suffix. `pre_includes` are searched from the project's root as well,
+    last. Raises ConfigurationError for unreadable files and for too many of them.
     """
     first = tree.open(source)
     if first is None:
         raise ConfigurationError(f"{source}: no such file")
     walk = _Walk(tree, include_dirs, files={source: first})
-    walk.follow((source, Include(name, True)) for name in pre_includes)
+    ahead = tuple((name, walk.find(name, [posixpath.dirname(source), *include_dirs, "."])) for name in pre_includes)
     while walk.pending:
         file = walk.pending.pop()
         walk.follow((file.label, include) for include in file.scan.includes)
@@ -271,6 +296,7 @@ def close_over(
         files=dict(sorted(walk.files.items())),
         external=walk.external,
         unresolved=tuple(walk.unresolved),
+        ahead=ahead,
     )
 
 
@@ -298,6 +324,15 @@ class _Walk:
         self.pending.append(file)
         return True
 
+    def find(self, name: str, folders: Iterable[str]) -> str | None:
+        """Take the first file called `name` in `folders`, and return its label; None leaves it to the toolkit."""
+        for folder in folders:
+            candidate = join_label(folder, name)
+            if candidate is not None and self.add(candidate):
+                return candidate
+        self.external = True
+        return None
+
     def follow(self, includes: Iterable[tuple[str, Include]]) -> None:
         """Find what each include, seen from the file of that label, stands for in the project."""
         for label, include in includes:
@@ -317,6 +352,8 @@ class _Walk:
     def follow_computed(self, defines: Mapping[str, str | bool]) -> None:
         """Follow includes whose operand is a macro, now that all other files are known."""
         computed = [(file.label, operand) for file in self.files.values() for operand in file.scan.computed]
+        if any("__has_" in str(value) for value in defines.values()):
+            computed.append((next(iter(self.files)), _INDIRECT))
         if not computed:
             return
         macros = _macro_bodies(self.files.values(), defines)
@@ -328,7 +365,9 @@ class _Walk:
             self.external = True
             for folder in sorted({posixpath.dirname(name) for name in self.files} | set(self.include_dirs)):
                 for candidate in self.tree.files_below(folder or "."):
-                    self.add(candidate)
+                    name = posixpath.basename(candidate)
+                    if not name.startswith(".") and name.endswith(_HEADER_SUFFIXES):
+                        self.add(candidate)
                     if len(self.files) > _MAX_COMPUTED:
                         raise ConfigurationError(
                             f"{label}: cannot tell what `#include {operand}` may read, and there are more than "

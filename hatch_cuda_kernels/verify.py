@@ -65,6 +65,10 @@ def _check_files(package: InstalledPackage, members: list[str] | None) -> Iterat
                 continue
             for text in _check_image(module, image, data):
                 yield image.file, text
+    for module in package.manifest.modules:
+        for kernel in module.kernels:
+            if not any(module.lowered(kernel, image) for image in module.images):
+                yield MANIFEST_FILE, f"the kernel {kernel} of module {module.name} is in none of its images"
     fallback = package.manifest.fallback
     for path in fallback.files if fallback else ():
         where = posixpath.join(SOURCE_DIRECTORY, path)

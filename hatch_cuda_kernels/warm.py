@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .arch import Capability, format_capability
-from .fallback import fallback_image
+from .fallback import fallback_image, supported_target, this_toolchain
 from .loader import explain_installed
 from .package import shipped_unit
 from .selection import fallback_architecture
@@ -18,7 +18,7 @@ __all__ = ["warm"]
 
 
 def warm(
-    target: str,
+    where: str,
     capabilities: Sequence[Capability],
     driver: tuple[int, int] | None,
     progress: Callable[[str], None],
@@ -26,11 +26,12 @@ def warm(
     """Compile what the fallback would compile for devices of these capabilities.
 
     `driver` is the newest CUDA version of the driver to come. Without it no PTX is counted on, since an older driver
-    than the compiler refuses it. Returns one row for each module and capability; its `outcome` is compiled, cached or
-    image (a shipped image serves every kernel of the module). Raises what a load would raise.
+    than the compiler refuses it. Returns one row for each module and capability; its `outcome` is compiled, cached,
+    image (a shipped image serves every kernel of the module), or nothing (nothing serves, and no source is shipped).
+    Raises what a load would raise.
     """
     rows: list[dict[str, Any]] = []
-    for package in open_packages(target):
+    for package in open_packages(where):
         for module in package.manifest.modules:
             for capability in capabilities:
                 row: dict[str, Any] = {
@@ -45,12 +46,15 @@ def warm(
                 sure = ("cubin",) if driver is None else ("cubin", "ptx")
                 served = [choice.arch for choice in choices if choice is not None and choice.kind in sure]
                 if len(served) == len(choices) or package.manifest.fallback is None:
-                    rows.append({**row, "outcome": "image", "arch": served[0] if served else "-", "seconds": 0.0})
+                    whole = all(choice is not None for choice in choices)
+                    arch = next((choice.arch for choice in choices if choice is not None), "-")
+                    rows.append({**row, "outcome": "image" if whole else "nothing", "arch": arch, "seconds": 0.0})
                     continue
+                toolchain = this_toolchain()
+                wanted = fallback_architecture(module.images, capability)
+                target = supported_target(wanted, capability, driver or toolchain.version, toolchain)
                 progress(f"{module.name} for compute capability {format_capability(capability)} ...")
-                image, cached = fallback_image(
-                    shipped_unit(package, module), fallback_architecture(module.images, capability)
-                )
+                image, cached = fallback_image(shipped_unit(package, module), target)
                 rows.append(
                     {
                         **row,

@@ -291,12 +291,12 @@ def test_s9_symlink_loop(tmp_path: Path, space: Workspace) -> None:
     """[S9] A loop of links among the include folders ends, for a computed include as well, which looks everywhere."""
     write(tmp_path, {"include/x.h": ""})
     (tmp_path / "include/loop").symlink_to(".")
-    (tmp_path / "include/self").symlink_to("self")
+    (tmp_path / "include/self.h").symlink_to("self.h")
     text = "#define CAT(a) <a.h>\n#include CAT(x)\n" + KERNEL
     with pytest.raises(ConfigurationError) as raised:
         compile_files(tmp_path, {"k.cu": text}, space, include_dirs=["include"])
-    assert "include/self" in str(raised.value)
-    (tmp_path / "include/self").unlink()
+    assert "include/self.h" in str(raised.value)
+    (tmp_path / "include/self.h").unlink()
     assert "include/x.h" in compile_files(tmp_path, {"k.cu": text}, space, include_dirs=["include"]).reads.files
 
 

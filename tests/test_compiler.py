@@ -190,3 +190,40 @@ def test_predefined_names(tmp_path: Path) -> None:
     """Names that nvcc has unasked are there without host code, too."""
     write(tmp_path, {"k.cu": DEVICE})
     assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels == {"scale": "_Z5scalePfj"}
+
+
+TRAITS = "template <class T> struct traits { static constexpr int N = 1; };\n"
+USE = 'extern "C" __global__ void k(int *x) { *x = %s; }\n'
+TEMPTING = {
+    "specialisation": "#include <string>\n" + TRAITS
+    + "template <> struct traits<float> { std::string name; static constexpr int N = 4; };\n"
+    + USE % "traits<float>::N",
+    "partial-specialisation": "#include <vector>\n" + TRAITS
+    + "template <class T> struct traits<T *> { std::vector<T> v; static constexpr int N = 4; };\n"
+    + USE % "traits<int *>::N",
+    "inner-alias": "#include <torch/extension.h>\nusing scalar = float;\n"
+    "namespace app { using scalar = at::opmath_t; __global__ void k(scalar *x) { *x = x[1] * x[2]; } }\n",
+    "alias-of-ours": "#include <torch/extension.h>\n"
+    "namespace app { using uint = at::opmath_t; __global__ void k(uint *x) { *x = x[1] * x[2]; } }\n",
+    "outer-class": "#include <string>\nstruct Cfg { static constexpr int N = 1; };\n"
+    "namespace a { struct Cfg { std::string s; static constexpr int N = 6; };\n" + USE % "Cfg::N" + "}\n",
+    "overload": "#include <vector>\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
+    "Big foo(int) { return Big(); }\n" + USE % "sizeof(foo(1))",
+    "pasted-name": "#include <vector>\n#define P(a, b) a##b\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
+    "Big foo(int) { return Big(); }\n" + USE % "sizeof(P(f, oo)(1))",
+    "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
+    "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
+    "template <class T> struct has<T, typename V_<decltype(&T::name)>::t> { static constexpr int N = 2; };\n"
+    "struct F { int q; std::string name(); };\n" + USE % "has<F>::N",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)
+def test_another_declaration_never_takes_over(tmp_path: Path, text: str) -> None:
+    """Where a declaration of the host would uncover another one for the device, the source is refused."""
+    write(tmp_path, {"k.cu": text})
+    try:
+        image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    except CompilationError:
+        return
+    assert b", 40;" in image.data  # the overload may be kept, and is the right one then

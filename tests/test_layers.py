@@ -23,7 +23,7 @@ ARROWS = {
     "build": "arch cache config errors manifest modules nvrtc plan sources toolchain worker",
     "cache": "arch errors manifest plan toolkit",
     "catalog": "arch errors manifest package selection",
-    "cli": "_version arch errors manifest package selection target",
+    "cli": "_version arch catalog errors manifest package selection target",
     "compiler": "errors hostcode nvrtc plan sources",
     "config": "arch errors options",
     "cubin": "arch manifest",
@@ -55,6 +55,7 @@ ARROWS = {
 """Module -> what it may import when it is itself imported."""
 
 LATE = {
+    "cache": "config",
     "arguments": "cubin",
     "catalog": "editable fallback plan sources",
     "cli": "cache driver loader stubs verify warm",

@@ -242,7 +242,7 @@ def test_order_of_the_images_does_not_matter() -> None:
         (("allow", False), "the package ships no sources"),
         (("force", False), "the package ships no sources"),
         (("force", True), "forced by HATCH_CUDA_KERNELS_JIT=force"),
-        (("allow", True), "the shipped source can be compiled here"),
+        (("allow", True), "the shipped source can be compiled there"),
     ],
 )
 def test_the_fallback_says_why(mode: Mode, reason: str) -> None:

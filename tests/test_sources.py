@@ -123,7 +123,6 @@ class TestDirectives:
             '#included "a.h"',
             '#define X #include "a.h"',
             '#pragma once\n#line 1 "a.h"',
-            "__has_include",
         ],
     )
     def test_that_are_none(self, text: str) -> None:
