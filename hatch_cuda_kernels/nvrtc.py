@@ -290,9 +290,17 @@ class _Stage:
         flags += extra
         error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, job.architecture)
         log = self._relabel(log)
+        if error and any(flag.startswith(b"--fdevice-time-trace") for flag in extra):
+            self._end_trace()
         if error or result is None:
             raise RefusalError(_refusal(job, log or str(error)), log)
         return log, *result
+
+    def _end_trace(self) -> None:
+        """Let NVRTC write what it traced of a compile that failed: the next one without a trace would write it into the
+        current folder, as `.json`."""
+        flags = [b"--fdevice-time-trace=" + os.fsencode(self.path / "failed"), b"--fdevice-syntax-only"]
+        _run(import_nvrtc(), b"", b"end.cu", flags, (), Architecture(self.job.architecture.number, virtual=True))
 
     def _ahead(self) -> Iterator[Path]:
         """Where the headers of `pre-include` are: NVRTC itself would look into the current folder first."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -178,6 +179,30 @@ def test_ways_to_say_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, v
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE", value)
     assert KernelCache.from_environment().directory is None
     assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_left_in_the_current_folder(tmp_path: Path) -> None:
+    """A compile after one that failed writes no trace of it into the current folder."""
+    write(tmp_path / "p", {"bad.cu": '#include "nowhere.h"\n' + KERNEL, "k.cu": "#include <cuda_fp16.h>\n" + KERNEL})
+    (tmp_path / "here").mkdir()
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom jobs import compile_alone, make_job\n"
+        "from hatch_cuda_kernels.errors import CompilationError\n"
+        "for source, lineinfo in [('bad.cu', False), ('k.cu', True), ('bad.cu', True), ('k.cu', False)]:\n"
+        "    try:\n"
+        "        options = {'lineinfo': lineinfo}\n"
+        "        job = make_job(Path(sys.argv[1]), source, options=options, toolkit_headers='auto')\n"
+        "        print(len(compile_alone(job).data))\n"
+        "    except CompilationError:\n"
+        "        print('refused')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "p")],
+        cwd=tmp_path / "here", env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.split().count("refused") == 2 and len(done.stdout.split()) == 4, done.stderr
+    assert not list((tmp_path / "here").iterdir())
 
 
 def test_packages_and_kernels_that_are_not_there() -> None:
