@@ -32,6 +32,7 @@ from .toolchain import Toolchain, probe
 __all__ = ["ask_toolchain", "compile_all", "main"]
 
 _PROBE = "probe"
+_LAST_SECONDS = 30.0
 _CLEANUPS = 5
 _START = "import sys; sys.path[:] = {path!r}; from hatch_cuda_kernels.worker import main; main()"
 
@@ -46,8 +47,12 @@ def main() -> None:
     space = requests.get()
     while True:
         result = _serve(requests.get(), space)
-        pickle.dump(result, results)
-        results.flush()
+        try:
+            pickle.dump(result, results)
+            results.flush()
+        except OSError:  # the build is gone; the thread that reads its requests is ending this process
+            threading.Event().wait(_LAST_SECONDS)
+            os._exit(1)
 
 
 def _read_requests(stream: BinaryIO, requests: queue.Queue[Any]) -> None:

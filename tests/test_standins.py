@@ -107,8 +107,15 @@ def test_every_standin_is_used() -> None:
     assert not {"version", "new", "vector", "iostream"} & set(standins())
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    ("arch", "backwards"),
+    [
+        ("sm_80", False),
+        ("sm_90", True),
+        pytest.param("sm_80", True, marks=pytest.mark.slow),
+        pytest.param("sm_90", False, marks=pytest.mark.slow),
+    ],
+)
 def test_all(tmp_path: Path, space: Workspace, arch: str, backwards: bool) -> None:
     """Everything together, in either order, under `using namespace std`, compiles without a warning of ours."""
     headers = sorted(BODIES, reverse=backwards)
