@@ -30,8 +30,8 @@ def tree_of(project: Project) -> dict[str, bytes]:
     "count", [4, pytest.param(20 if SHORT else 200, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])]
 )
 def test_killed_builds(tmp_path: Path, count: int) -> None:
-    """W4, R5: SIGKILL at random moments of builds: no wheel or a whole one, the tree as before, the cache verifies, the next build is
-    that of an untouched cache."""
+    """W4, R5: SIGKILL at random moments of builds: no wheel or a whole one, the tree as before, a cache that verifies,
+    and then the build of an untouched cache."""
     draw = random.Random(count)
     files = {f"demo/k{number}.cu": KERNEL.replace("scale", f"k{number}") for number in range(4)}
     project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]', files)
