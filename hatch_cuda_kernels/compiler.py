@@ -97,7 +97,7 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
     return found
 
 
-_NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\\\.|[^\"\\\\\n])*\"", re.DOTALL)
+_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DECLARATOR = re.compile(r"(?P<type>\w+|[*&>])\s+(?P<name>[A-Za-z_]\w*)\s*\(")
 _NO_TYPES = frozenset("return else do case throw co_return co_yield and or not".split())
