@@ -209,9 +209,8 @@ TEMPTING = {
     "namespace a { struct Cfg { std::string s; static constexpr int N = 6; };\n" + USE % "Cfg::N" + "}\n",
     "overload": "#include <vector>\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
     "Big foo(int) { return Big(); }\n" + USE % "sizeof(foo(1))",
-    "name-between-strings": "#include <vector>\nstruct Big { int a[10]; };\n"
-    "template <class T> __device__ char foo(T);\n#define CALL(x) foo(x)\nBig foo(int) { return Big(); }\n"
-    'extern "C" __global__ void k(int *x) { printf("a\\n"); *x = sizeof(foo(1)); printf("b\\n"); }\n',
+    "name-between-strings": "#include <torch/extension.h>\nnamespace app { using uint = at::opmath_t;\n"
+    '__global__ void k(int *x) { printf("a\\n"); *x = sizeof(uint); printf("b\\n"); } }\n',
     "pasted-name": "#include <vector>\n#define P(a, b) a##b\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
     "Big foo(int) { return Big(); }\n" + USE % "sizeof(P(f, oo)(1))",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
