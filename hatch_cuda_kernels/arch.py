@@ -23,6 +23,7 @@ __all__ = [
     "format_capability",
     "parse_version",
     "ptx_verdict",
+    "release_version",
     "split_list",
     "unsupported_reason",
 ]
@@ -102,6 +103,12 @@ def parse_version(value: str | Sequence[int], what: str) -> tuple[int, int]:
     elif isinstance(value, (tuple, list)) and len(value) == 2 and all(type(p) is int and p >= 0 for p in value):
         return int(value[0]), int(value[1])
     raise ValueError(f"{what} must look like '9.0' or (9, 0), not {value!r}")
+
+
+def release_version(release: str) -> tuple[int, int]:
+    """`"13.5.37"` -> `(13, 5)`."""
+    major, minor = release.split(".")[:2]
+    return int(major), int(minor)
 
 
 def split_list(text: str) -> list[str]:

@@ -36,7 +36,7 @@ from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
 from .sources import ProjectTree
 from .toolchain import Toolchain, check_pins, detect
-from .worker import ask_toolchain, compile_all
+from .worker import ask_toolchain, available_cores, compile_all
 
 __all__ = ["Built", "Reporter", "build_packages", "make_units"]
 
@@ -162,7 +162,9 @@ def _compile(
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
         with workspace() as space:
-            results = compile_all(missing, space, workers=config.jobs or _cores(), timeout=config.compile_timeout)
+            results = compile_all(
+                missing, space, workers=config.jobs or available_cores(), timeout=config.compile_timeout
+            )
             for done, (job, result) in enumerate(results, 1):
                 if isinstance(result, CompiledImage):
                     cache.store(job, result)
@@ -204,7 +206,9 @@ def _check_fallback(
     problems: dict[str, None] = {}
     if others:
         with workspace() as space:
-            results = compile_all(others, space, workers=config.jobs or _cores(), timeout=config.compile_timeout)
+            results = compile_all(
+                others, space, workers=config.jobs or available_cores(), timeout=config.compile_timeout
+            )
             for job, result in results:
                 if isinstance(result, CompiledImage):
                     cache.store(job, result)
@@ -222,11 +226,6 @@ def _check_fallback(
                 problems,
             )
         )
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _all_errors(jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError]) -> CudaKernelsError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .arch import Capability
-from .errors import DriverError, ToolchainError
+from .errors import DriverError, ToolchainError, first_line
 
 __all__ = [
     "DeviceFacts",
@@ -86,7 +86,7 @@ def device_facts(device: Any = None) -> DeviceFacts:
     except DriverError:
         raise
     except Exception as error:  # the bindings raise several kinds when the library or a device is missing
-        reason = _reason(error)
+        reason = first_line(error)
         what = "device" if device is None else f"device {device!r}"
         hint = _AFTER_FORK if "NOT_INITIALIZED" in reason else _NO_DRIVER
         raise DriverError(f"no usable NVIDIA {what}: {reason}; {hint}") from None
@@ -162,7 +162,7 @@ def reach_device(code: Any, symbol: str, ordinal: int, what: str) -> None:
     try:
         kernel = code.get_kernel(symbol)
     except Exception as error:  # CUDAError, or what the bindings make of it
-        reason = _reason(error)
+        reason = first_line(error)
         if _REFUSALS.match(reason):
             raise RefusalError(f"the driver refuses {what} ({reason})") from None
         raise DriverError(f"the driver cannot load {what} ({reason})") from None
@@ -180,7 +180,7 @@ def driver_version() -> tuple[int, int]:
 
         status, number = driver.cuDriverGetVersion()
     except Exception as error:  # see above
-        raise DriverError(f"no NVIDIA driver: {_reason(error)}; {_NO_DRIVER}") from None
+        raise DriverError(f"no NVIDIA driver: {first_line(error)}; {_NO_DRIVER}") from None
     if status or not number:
         raise DriverError(f"no NVIDIA driver ({status}); {_NO_DRIVER}")
     return number // 1000, number % 1000 // 10
@@ -197,7 +197,7 @@ def device_capabilities() -> list[Capability]:
         if status:
             raise RuntimeError(str(status))
     except Exception as error:  # see above
-        raise DriverError(f"no usable NVIDIA device: {_reason(error)}; {_NO_DRIVER}") from None
+        raise DriverError(f"no usable NVIDIA device: {first_line(error)}; {_NO_DRIVER}") from None
     return [device_facts(ordinal).capability for ordinal in range(count)]
 
 
@@ -209,7 +209,3 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

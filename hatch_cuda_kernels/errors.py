@@ -19,6 +19,7 @@ __all__ = [
     "ManifestError",
     "NoCompatibleImageError",
     "ToolchainError",
+    "first_line",
     "numbered",
     "warn_once",
 ]
@@ -76,6 +77,11 @@ def warn_once(message: str) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith((f"{__package__}.", "contextlib")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, CudaKernelsWarning, stacklevel=level)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its kind: for quoting the errors of libraries."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def numbered(headline: str, problems: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from .arch import Architecture
+from .arch import Architecture, release_version
 from .errors import ManifestError
 
 __all__ = [
@@ -257,8 +257,7 @@ class Manifest:
     @property
     def cuda_version(self) -> tuple[int, int]:
         """CUDA version (major, minor) of the compiler, which is also that of its PTX."""
-        major, minor = self.release.split(".")[:2]
-        return int(major), int(minor)
+        return release_version(self.release)
 
     def heads(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         """Name and kernels of each module, in order, without reading the modules."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .arch import Architecture, format_capability
+from .arch import Architecture, format_capability, release_version
 from .cubin import ImageFormatError, plain_names, read_cubin, read_ptx, spills_from_log
 from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
@@ -162,7 +162,7 @@ def check_text(job: CompileJob, file: SourceFile) -> None:
 
 def _foreign_headers(job: CompileJob, reads: Reads, roots: Sequence[HeaderRoot]) -> list[str]:
     """A warning where toolkit headers were read that are of another CUDA release than the compiler."""
-    version = _version(job.release)
+    version = release_version(job.release)
     names: dict[tuple[int, int], list[str]] = {}
     for root in roots:
         if root.version not in (None, version):
@@ -197,7 +197,7 @@ class _Stage:
         self.trace = self.path / "trace"
         self.traceable = (
             not labelled
-            and _version(job.release) >= _FIRST_TRACED
+            and release_version(job.release) >= _FIRST_TRACED
             and not any(_LINE.search(file.data) for file in unit.closure.files.values())
         )
         for label, file in unit.closure.files.items():
@@ -205,7 +205,7 @@ class _Stage:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._shown(file))
         self._make_detours()
-        version = _version(job.release)
+        version = release_version(job.release)
         self.bundled: list[Path] = []
         self.installed: tuple[HeaderRoot, ...] = ()
         self.standins: list[Path] = []
@@ -459,11 +459,6 @@ def _height(unit: Unit) -> int:
     return max(label.count("../") for label in labels) + max((climb.count(b"../") for climb in climbs), default=0)
 
 
-def _version(release: str) -> tuple[int, int]:
-    major, minor = release.split(".")[:2]
-    return int(major), int(minor)
-
-
 def _flags(job: CompileJob) -> list[bytes]:
     """NVRTC's options for a job, search path and trace aside."""
     from cuda.core import ProgramOptions
@@ -622,7 +617,7 @@ def _header_hint(job: CompileJob, name: str) -> str:
             f"<{name}> is a header of the host, which device code cannot use; guard its include with "
             "#ifndef __CUDACC_RTC__, or use a counterpart in <cuda/std/...>"
         )
-    if not carries_headers(_version(job.release)) and not installed_roots():
+    if not carries_headers(release_version(job.release)) and not installed_roots():
         return (
             f"NVRTC {job.release} carries no headers and none are installed; install the extra "
             f"cu{job.release.split('.')[0]}, or add the folder of {name} to include-dirs"

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from .errors import ToolchainError
+from .arch import release_version
+from .errors import ToolchainError, first_line
 
 __all__ = [
     "INSTALL_HINT",
@@ -53,8 +54,7 @@ class Toolchain:
     @property
     def version(self) -> tuple[int, int]:
         """CUDA version, (major, minor)."""
-        major, minor = self.release.split(".")[:2]
-        return int(major), int(minor)
+        return release_version(self.release)
 
 
 class Memory(Protocol):
@@ -77,7 +77,7 @@ def import_nvrtc() -> Any:
     try:
         status, *_ = nvrtc.nvrtcVersion()
     except Exception as error:  # pathfinder and the bindings raise several kinds, RuntimeError among them
-        raise ToolchainError(f"NVRTC cannot be loaded ({_first_line(error)}); {INSTALL_HINT}") from None
+        raise ToolchainError(f"NVRTC cannot be loaded ({first_line(error)}); {INSTALL_HINT}") from None
     if status:
         raise ToolchainError(f"NVRTC does not answer ({status}); {INSTALL_HINT}")
     return nvrtc
@@ -99,10 +99,6 @@ def _load_from_overlay() -> None:
         with contextlib.suppress(OSError):
             for library in [*builtins, installed[1]]:  # some releases do not find their built-ins by themselves
                 ctypes.CDLL(str(library))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @functools.lru_cache(maxsize=1)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from .package import InstalledPackage, shipped_unit
 from .plan import CompiledImage, CompileJob
 from .target import Place
 from .toolchain import Toolchain, detect
-from .worker import ask_toolchain, compile_all
+from .worker import ask_toolchain, available_cores, compile_all
 
 __all__ = ["NoFallback", "Problem", "verify_fallback", "verify_place"]
 
@@ -142,7 +141,7 @@ def verify_fallback(
             own[job] = architecture in declared
     missing = [job for job in own if cache.lookup(job) is None]
     with workspace() as space:
-        for job, result in compile_all(missing, space, workers=os.cpu_count() or 1):
+        for job, result in compile_all(missing, space, workers=available_cores()):
             if isinstance(result, CompiledImage):
                 cache.store(job, result)
                 progress(f"{job}: {result.seconds:.2f} s")

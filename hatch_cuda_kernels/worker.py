@@ -29,7 +29,7 @@ from .nvrtc import Workspace
 from .plan import CompiledImage, CompileJob
 from .toolchain import Toolchain, probe
 
-__all__ = ["ask_toolchain", "compile_all", "main"]
+__all__ = ["ask_toolchain", "available_cores", "compile_all", "main"]
 
 _PROBE = "probe"
 _LAST_SECONDS = 30.0
@@ -148,6 +148,11 @@ class _Worker:
                 with suppress(OSError, ValueError):
                     if stream is not None:
                         stream.close()
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ask_toolchain() -> Toolchain:

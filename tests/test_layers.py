@@ -46,7 +46,7 @@ ARROWS = {
     "standins": "",
     "stubs": "manifest",
     "target": "catalog errors manifest package",
-    "toolchain": "errors",
+    "toolchain": "arch errors",
     "toolkit": "errors",
     "verify": "arch cache cubin errors manifest nvrtc package plan target toolchain worker",
     "warm": "arch fallback loader package selection target",
