@@ -117,6 +117,12 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
         f"{len(jobs)} images: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
         f"{_human(size)}, {names}"
     )
+    if passed := {omission for image in images.values() for omission in image.passed_over}:
+        files_passed = len({omission.source for omission in passed})
+        reporter.info(
+            f"host code passed over in {files_passed} file{'s'[: files_passed > 1]}: {len(passed)} pieces, which "
+            "hatch-cuda-kernels inspect --sources lists"
+        )
     return Built(files=files, report=report)
 
 
@@ -277,6 +283,7 @@ def _report(
             "seconds": 0.0 if job in cached else round(images[job].seconds, 6),
             "bytes": len(images[job].data),
             "warnings": list(images[job].warnings),
+            "passed_over": [omission.to_dict() for omission in images[job].passed_over],
         }
         for job in jobs
     ]
@@ -381,6 +388,10 @@ def _relocate(module: Module, prefix: str) -> Module:
         module,
         source=posixpath.normpath(prefix + module.source),
         include_dirs=tuple(posixpath.normpath(prefix + folder) for folder in module.include_dirs),
+        passed_over=tuple(
+            dataclasses.replace(omission, source=posixpath.normpath(prefix + omission.source))
+            for omission in module.passed_over
+        ),
     )
 
 
@@ -414,6 +425,7 @@ def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> 
             )
             for image in compiled
         ),
+        passed_over=tuple(sorted({omission for image in compiled for omission in image.passed_over})),
     )
 
 

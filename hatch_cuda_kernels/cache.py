@@ -24,7 +24,7 @@ from typing import Any
 
 from .arch import Architecture
 from .errors import CudaKernelsError, warn_once
-from .manifest import Resources, canonical_json
+from .manifest import Omission, Resources, canonical_json
 from .plan import CompiledImage, CompileJob, Reads
 from .toolkit import ANY_HEADER, digest_header, digest_roots, find_header, installed_roots
 
@@ -140,6 +140,7 @@ class KernelCache:
             "kernels": dict(image.kernels),
             "entries": {name: found.to_dict() if found else {} for name, found in image.entries.items()},
             "warnings": list(image.warnings),
+            "passed_over": [omission.to_dict() for omission in image.passed_over],
             "seconds": image.seconds,
         }
         reads = [image.reads, *(known for known in self._known_reads(job) if known != image.reads)]
@@ -433,6 +434,7 @@ def _compiled(record: Mapping[str, Any], job: CompileJob, data: bytes, reads: Re
         reads=reads,
         warnings=tuple(str(warning) for warning in record["warnings"]),
         seconds=float(record["seconds"]),
+        passed_over=tuple(Omission.from_dict(found, "passed_over") for found in record["passed_over"]),
     )
 
 

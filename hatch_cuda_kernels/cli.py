@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ._version import __version__
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print JSON instead of text")
 
     command = commands.add_parser("inspect", parents=[target, common], help="show modules, images and resources")
+    command.add_argument("--sources", action="store_true", help="show what was passed over in the sources, and why")
     command.set_defaults(run=_inspect)
 
     command = commands.add_parser("explain", parents=[target, common], help="say which image a device would get")
@@ -117,7 +118,16 @@ def _inspect(arguments: argparse.Namespace) -> int:
         _print_json({"schema": 1, "packages": [package.manifest.to_dict() for package in packages]})
         return 0
     print("\n\n".join(_describe(package.manifest) for package in packages))
+    if arguments.sources:
+        print("\n" + "\n".join(line for package in packages for line in _passed_over(package.manifest)))
     return 0
+
+
+def _passed_over(manifest: Manifest) -> Iterator[str]:
+    for module in manifest.modules:
+        yield f"{module.name}: " + ("host code passed over" if module.passed_over else "compiled as written")
+        for omission in module.passed_over:
+            yield f"  {omission.source}({omission.line}): {omission.kind} {omission.name}: {omission.reason}"
 
 
 def _describe(manifest: Manifest) -> str:

@@ -8,10 +8,11 @@ import dataclasses
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .errors import CompilationError, numbered
 from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle
+from .manifest import Omission
 from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown
 from .plan import CompiledImage, CompileJob, Unit
 from .sources import join_label
@@ -67,7 +68,17 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
     _check_names(job, settled.files)
     _check_externals(job, done[0])
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
-    return dataclasses.replace(done[0], reads=dataclasses.replace(done[0].reads, files=everything))
+    return dataclasses.replace(
+        done[0],
+        reads=dataclasses.replace(done[0].reads, files=everything),
+        passed_over=tuple(_omissions(settled.files)),
+    )
+
+
+def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
+    for label, found in sorted(files.items()):
+        for passing in found.passed:
+            yield Omission(source=label, **passing._asdict())
 
 
 def _is_host_code(found: PassedOver) -> bool:

@@ -162,6 +162,41 @@ class Image:
         )
 
 
+@dataclass(frozen=True, kw_only=True, order=True)
+class Omission:
+    """One piece of host code that a compile passed over."""
+
+    source: str
+    """Label of the file that has it."""
+    line: int
+    kind: str
+    """"function", "body", "variable", "class", "alias", "macro", "include", "instantiation" or "other"."""
+    name: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the manifest and a cache record have it."""
+        return {
+            "source": self.source,
+            "line": self.line,
+            "kind": self.kind,
+            "name": self.name,
+            "reason": self.reason,
+        }
+
+    @classmethod
+    def from_dict(cls, value: object, where: str) -> Omission:
+        """Read one; `where` is its path in the manifest."""
+        table = _table(value, where)
+        return cls(
+            source=_text(table, "source", where),
+            line=_count(table, "line", where),
+            kind=_text(table, "kind", where),
+            name=_text(table, "name", where),
+            reason=_text(table, "reason", where),
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Module:
     """One translation unit compiled with one set of options."""
@@ -177,6 +212,8 @@ class Module:
     kernels: Mapping[str, str]
     """Name as asked for -> lowered name."""
     images: tuple[Image, ...]
+    passed_over: tuple[Omission, ...] = ()
+    """What was passed over for at least one of the images; empty where the source was compiled as written."""
 
     def lowered(self, kernel: str, image: Image) -> str | None:
         """The symbol of `kernel` in `image`, or None where that image leaves it out."""
@@ -196,6 +233,7 @@ class Module:
             "name_expressions": list(self.name_expressions),
             "kernels": dict(self.kernels),
             "images": [image.to_dict() for image in self.images],
+            **({"passed_over": [omission.to_dict() for omission in self.passed_over]} if self.passed_over else {}),
         }
 
     @classmethod
@@ -226,6 +264,10 @@ class Module:
             name_expressions=_strings(table, "name_expressions", where),
             kernels=_names(table.get("kernels"), f"{where}.kernels"),
             images=tuple(Image.from_dict(found, f"{where}.images[{i}]") for i, found in enumerate(images)),
+            passed_over=tuple(
+                Omission.from_dict(found, f"{where}.passed_over[{i}]")
+                for i, found in enumerate(_list(table, "passed_over", where) if "passed_over" in table else [])
+            ),
         )
 
 

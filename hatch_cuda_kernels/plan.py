@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ._version import __version__
 from .arch import Architecture
 from .hostcode import PASSING_VERSION
-from .manifest import Resources, canonical_json
+from .manifest import Omission, Resources, canonical_json
 from .sources import Closure, Tree, close_over
 from .standins import standins_digest
 
@@ -168,6 +168,8 @@ class CompiledImage:
     reads: Reads
     warnings: tuple[str, ...]
     seconds: float
+    passed_over: tuple[Omission, ...] = ()
+    """The host code that was passed over; empty where the source was compiled as written."""
 
     @cached_property
     def sha256(self) -> str:

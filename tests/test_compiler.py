@@ -15,6 +15,7 @@ from jobs import compile_alone, make_job, one_unit, write
 from projects import make_project, manifest_of
 
 from hatch_cuda_kernels.cache import KernelCache, load_or_compile
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.cubin import read_cubin
 from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.nvrtc import AS_WRITTEN, RefusalError, Workspace, compile_shown, workspace
@@ -128,7 +129,7 @@ def test_refused_if_asked(tmp_path: Path) -> None:
     assert len(keys) == 2
 
 
-def test_wheel_and_fallback(tmp_path: Path) -> None:
+def test_wheel_and_fallback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A wheel of such a file, its fallback for every architecture, and the same bytes from another folder."""
     project = make_project(tmp_path, 'archs = ["sm_80", "compute_80"]', {"demo/k.cu": BEFORE + DEVICE + AFTER})
     run = project.build()
@@ -136,7 +137,17 @@ def test_wheel_and_fallback(tmp_path: Path) -> None:
     (module,) = manifest_of(project.wheel())["modules"]
     assert module["host_code"] == "skip"
     assert module["kernels"] == {"scale": "_Z5scalePfj"}
-    assert set(project.build().outcomes.values()) == {"cached"}
+    left_out = {(p["source"], p["kind"], p["name"]) for p in module["passed_over"]}
+    assert {("demo/k.cu", "function", "main"), ("demo/k.cu", "include", "vector")} <= left_out
+    lines = (BEFORE + DEVICE + AFTER).splitlines()
+    assert all(p["name"].split("/")[0] in lines[p["line"] - 1] for p in module["passed_over"])
+    assert f"host code passed over in 1 file: {len(module['passed_over'])} pieces" in run.output
+    assert run.report is not None and run.report["images"][0]["passed_over"] == module["passed_over"]
+    assert main(["inspect", str(project.wheel()), "--sources"]) == 0
+    assert f"demo/k.cu({lines.index('#include <vector>') + 1}): include vector: " in capsys.readouterr().out
+    again = project.build()
+    assert set(again.outcomes.values()) == {"cached"}
+    assert again.report is not None and again.report["images"][0]["passed_over"] == module["passed_over"]
     command = [sys.executable, "-m", "hatch_cuda_kernels", "verify", "--jit", str(project.wheel())]
     done = subprocess.run(
         command, env={**os.environ, "HATCH_CUDA_KERNELS_CACHE": "0"}, capture_output=True, text=True, timeout=240

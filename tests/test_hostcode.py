@@ -445,10 +445,3 @@ def test_prelude_for_types_of_the_driver(tmp_path: Path) -> None:
     log, image = compiled(result.data, tmp_path, f"--pre-include={ahead}")
     assert log is None
     assert list(read_cubin(image).entries) == ["_Z1k14CUtensorMap_stPi"]
-
-
-def test_surroundings_digest() -> None:
-    """The digest follows the macros, whatever the order of the files."""
-    one, two = b"#define A __device__\n", b"#define B(x) x\n"
-    assert Surroundings.of([one, two]).digest == Surroundings.of([two, one]).digest
-    assert Surroundings.of([one]).digest != Surroundings.of([two]).digest

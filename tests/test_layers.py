@@ -24,7 +24,7 @@ ARROWS = {
     "cache": "arch errors manifest plan toolkit",
     "catalog": "arch errors manifest package selection",
     "cli": "_version arch catalog errors manifest package selection target",
-    "compiler": "errors hostcode nvrtc plan sources",
+    "compiler": "errors hostcode manifest nvrtc plan sources",
     "config": "arch errors options",
     "cubin": "arch manifest",
     "driver": "arch errors",
@@ -32,7 +32,17 @@ ARROWS = {
     "errors": "",
     "fallback": "arch cache compiler errors nvrtc plan toolchain",
     "hooks": "plugin",
-    "hostcode": "",
+    "hostcode": "launches passing prelude settling surroundings",
+    "hostcode.brackets": "tokens",
+    "hostcode.declarations": "brackets names surroundings tokens",
+    "hostcode.editing": "brackets tokens",
+    "hostcode.launches": "declarations tokens",
+    "hostcode.names": "",
+    "hostcode.passing": "declarations editing launches names surroundings tokens",
+    "hostcode.prelude": "passing",
+    "hostcode.settling": "declarations names passing surroundings tokens",
+    "hostcode.surroundings": "names tokens",
+    "hostcode.tokens": "",
     "loader": "arch catalog errors manifest package selection",
     "manifest": "arch errors",
     "modules": "config errors manifest sources",
@@ -52,7 +62,7 @@ ARROWS = {
     "warm": "arch fallback loader package selection target",
     "worker": "compiler errors nvrtc plan toolchain",
 }
-"""Module -> what it may import when it is itself imported."""
+"""Module -> what it may import of its folder when it is itself imported."""
 
 LATE = {
     "cache": "config",
@@ -67,12 +77,20 @@ LATE = {
 """Module -> what it may import besides, inside a function."""
 
 
+def module_name(path: Path) -> str:
+    """Dotted name of a file below the package; a folder is a module by its `__init__`."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
 def imports(tree: ast.AST, *, late: bool) -> Iterator[str]:
     """Names of sibling modules imported at module level, or inside functions; type checking aside."""
     for node in ast.iter_child_nodes(tree):
         inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             continue
+        if isinstance(node, ast.ImportFrom) and node.level > 1:
+            yield f"{'.' * node.level}{node.module}"  # no folder knows what is above it
         if isinstance(node, ast.ImportFrom) and node.level == 1 and not late:
             yield from [node.module] if node.module else [alias.name for alias in node.names]
         if inside and late:
@@ -83,17 +101,16 @@ def imports(tree: ast.AST, *, late: bool) -> Iterator[str]:
 
 def test_arrows() -> None:
     """Imports among the modules are exactly those of the table: data flows one way."""
-    for path in sorted(PACKAGE.glob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        assert set(imports(tree, late=False)) == set(ARROWS[path.stem].split()), path.stem
-        assert set(imports(tree, late=True)) <= {*LATE.get(path.stem, "").split(), *ARROWS[path.stem].split()}, (
-            path.stem
-        )
+    assert {module_name(path) for path in PACKAGE.rglob("*.py")} == set(ARROWS)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree, name = ast.parse(path.read_text("utf-8")), module_name(path)
+        assert set(imports(tree, late=False)) == set(ARROWS[name].split()), name
+        assert set(imports(tree, late=True)) <= {*LATE.get(name, "").split(), *ARROWS[name].split()}, name
 
 
 def test_cuda_only_inside_functions() -> None:
     """No module imports CUDA at module level: a hook is instantiated before its dependencies are there."""
-    for path in PACKAGE.glob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.parse(path.read_text("utf-8")).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
@@ -103,7 +120,7 @@ def test_cuda_only_inside_functions() -> None:
 def test_only_plugin_knows_hatchling() -> None:
     """hatchling is imported by the plugin alone."""
     users = {
-        path.stem for path in PACKAGE.glob("*.py") if "hatchling" in path.read_text("utf-8").split("import ", 1)[-1]
+        path.stem for path in PACKAGE.rglob("*.py") if "hatchling" in path.read_text("utf-8").split("import ", 1)[-1]
     }
     assert {name for name in users if "from hatchling" in (PACKAGE / f"{name}.py").read_text("utf-8")} == {
         "hooks",

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Host code in a source is passed over: what NVRTC refuses and no kernel can reach is blanked out.
+
+nvcc compiles a `.cu` twice, for the host and for the device; NVRTC takes device code only. This package makes the
+second out of the first. A text keeps its shape: what goes becomes white space, line ends and preprocessor directives
+stay, so that every other token keeps its line and column. A declaration that carries an execution or memory space
+stays as it is, and what is not understood stays as well, for the compiler to judge.
+
+The way of the data: `tokens` -> `brackets` -> `declarations` of a file, `surroundings` of all files -> `passing`, which
+decides, by `editing` -> `prelude`, what nvcc gives unasked; `launches` tells which kernels host code starts. All of it
+is a function of the files' texts, without a preprocessor and without a table of types, so that unknown macros do it no
+harm. `settling` is the last resort for what cannot be told from the text, such as a type that only a header of the
+host declares: it goes by the compiler's own messages.
+"""
+
+from __future__ import annotations
+
+from .launches import Launch
+from .passing import PassedOver, Passing, pass_over
+from .prelude import prelude
+from .settling import Settled, settle
+from .surroundings import Surroundings
+
+__all__ = [
+    "PASSING_VERSION",
+    "Launch",
+    "PassedOver",
+    "Passing",
+    "Settled",
+    "Surroundings",
+    "pass_over",
+    "prelude",
+    "settle",
+]
+
+PASSING_VERSION = 2
+"""To be raised with every change of what `pass_over`, `settle` or `prelude` give; part of a compile's key."""

@@ -1,0 +1,425 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A file cut into its declarations by its brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .brackets import Brackets
+from .names import AFTER_PARAMETERS, DEVICE_MACRO, NOT_NAMES, looks_misspelt
+from .surroundings import Surroundings
+from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
+
+__all__ = ["Declaration", "Parser"]
+
+
+@dataclass(eq=False)
+class Declaration:
+    """One declaration at namespace or class level, as a range of tokens."""
+
+    first: int
+    last: int
+    kind: str
+    """"function", "variable", "class", "alias", "macro", "scope", "other"."""
+    name: str = ""
+    name_at: int = -1
+    """Index of the token that is the name, or -1."""
+    parent: Declaration | None = None
+    """The class that it is a member of."""
+    head_end: int = 0
+    """One past the tokens of its head: of a function, all before the body."""
+    body: int = -1
+    """Index of the brace that opens the body, or -1."""
+    erasable: int = -1
+    """Index of the first token of the definition: the body, or the list of initialisers before it."""
+    specifiers: int = 0
+    """Index of the token before which an execution space can be put."""
+    template: bool = False
+    instantiation: bool = False
+    ended: str = ""
+    """"default", "delete" or "0" after a function's `=`."""
+    device: bool = False
+    words: frozenset[str] = frozenset()
+    """Specifiers and other words of the head, parameters aside."""
+
+    copies: bool = False
+    """Whether it is a constructor that may be the one that copies or moves."""
+
+    @property
+    def is_vital(self) -> bool:
+        """Whether it is a member that decides how the class is passed and laid out: it copies, destroys, is virtual."""
+        return self.parent is not None and (
+            self.copies
+            or self.name == "operator="
+            or self.name.startswith("~")
+            or bool(self.words & {"virtual", "override", "final"})
+        )
+
+
+class Parser(Brackets):
+    """Cuts a file into declarations. What it does not understand becomes no declaration, or one of kind "other"."""
+
+    def __init__(self, text: str, surroundings: Surroundings) -> None:
+        super().__init__(text)
+        self.surroundings = surroundings
+        known = surroundings.macros
+        spaces = surroundings.spaces
+        self.space_before = [0]
+        """How many of the tokens before an index put something on the device."""
+        for token in self.tokens:
+            carries = token.kind == WORD and (
+                token.text in spaces
+                or (token.text not in known and (bool(DEVICE_MACRO.match(token.text)) or looks_misspelt(token.text)))
+            )
+            self.space_before.append(self.space_before[-1] + carries)
+        self.declarations: list[Declaration] = []
+        pending: list[tuple[int, int, Declaration | None]] = [(0, self.limit, None)]
+        while pending:
+            start, end, parent = pending.pop()
+            pending += self._scope(start, min(end, self.limit), parent)
+        self.declarations.sort(key=lambda d: (d.first, -d.last))
+
+    def carries_space(self, first: int, end: int) -> bool:
+        """Whether one of the tokens in that range puts something on the device."""
+        return self.space_before[end] > self.space_before[first]
+
+    def _scope(self, start: int, end: int, parent: Declaration | None) -> Iterator[tuple[int, int, Declaration | None]]:
+        """Read the declarations in a range; yields the ranges inside them that are to be read in turn."""
+        index = start
+        while index < end:
+            token = self.tokens[index]
+            if token.kind == DIRECTIVE or token.text == ";":
+                index += 1
+                continue
+            if parent and token.text in ("public", "private", "protected") and self.is_at(self.next_of(index), ":"):
+                index = self.next_of(index) + 1
+                continue
+            found = self._declaration(index, end, parent)
+            if found is None:
+                return
+            declaration, inner = found
+            self.declarations.append(declaration)
+            yield from inner
+            index = declaration.last + 1
+
+    def _declaration(
+        self, first: int, end: int, parent: Declaration | None
+    ) -> tuple[Declaration, list[tuple[int, int, Declaration | None]]] | None:
+        tokens = self.tokens
+        opened = self._opened_scope(first, end)
+        if opened is not None:
+            brace = opened
+            closed = self.match.get(brace)
+            if closed is None or closed >= end:
+                return None
+            scope = Declaration(first, closed, "scope", body=brace, head_end=brace, device=True)
+            return scope, [(brace + 1, closed, parent)]
+        if (alone := self._macro(first, end, parent)) is not None:
+            return alone, []
+        made = Declaration(first, -1, "", parent=parent, specifiers=first)
+        inner: list[tuple[int, int, Declaration | None]] = []
+        words: set[str] = set()
+        index, previous = first, -1
+        parameters = -1
+        assigned = False
+        class_key = -1
+        initialisers = -1
+        last_word = -1
+        while index < end:
+            token = tokens[index]
+            text = token.text
+            if token.kind == DIRECTIVE:
+                index += 1
+                continue
+            if token.kind == WORD:
+                if not assigned and parameters < 0:
+                    if text == "template":
+                        following = self.next_of(index)
+                        if self.is_at(following, "<"):
+                            closed = self.angle(following, end)
+                            if closed is None:
+                                return None
+                            made.template = True
+                            previous, index = closed, closed + 1
+                            made.specifiers = self.next_of(closed)
+                            continue
+                        made.instantiation = True
+                    elif text == "requires":
+                        index = made.specifiers = self._requirement(index, end)
+                        continue
+                    elif text == "operator":
+                        at = self._operator(index, end)
+                        if at is None:
+                            return None
+                        made.name = "operator" + "".join(t.text for t in tokens[index + 1 : at] if t.kind != DIRECTIVE)
+                        made.name_at = index
+                        parameters = at
+                        index = self.match[at] + 1
+                        previous = index - 1
+                        words.add(text)
+                        continue
+                    elif text in ("class", "struct", "union", "enum") and class_key < 0 and not made.kind:
+                        class_key = index
+                words.add(text)
+                last_word = index
+            elif token.kind == STRING and previous == made.specifiers and tokens[previous].text == "extern":
+                made.specifiers = self.next_of(index)
+            elif token.kind == SIGN:
+                if text == ";":
+                    made.last = index
+                    break
+                if text == "<" and previous >= 0 and tokens[previous].kind == WORD and not assigned:
+                    closed = self.angle(index, end)
+                    if closed is not None:
+                        index = closed + 1  # `previous` stays at the name before the arguments
+                        continue
+                elif text in "([":
+                    closed = self.match.get(index)
+                    if closed is None or closed >= end:
+                        return None
+                    if (
+                        text == "("
+                        and parameters < 0
+                        and not assigned
+                        and previous >= 0
+                        and tokens[previous].kind == WORD
+                        and tokens[previous].text not in NOT_NAMES
+                        and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
+                    ):
+                        parameters = index
+                        before = previous - 1
+                        tilde = before >= first and tokens[before].text == "~"
+                        made.name = ("~" if tilde else "") + tokens[previous].text
+                        made.name_at = previous
+                    elif text == "(" and parameters < 0 and not assigned and self.is_at(index + 1, "*"):
+                        # a pointer to a function, or something of a longer type that names such a pointer
+                        simple = closed == index + 3 and tokens[index + 2].kind == WORD
+                        made.kind = "variable" if simple and not words & {"typedef", "using", "friend"} else "other"
+                        made.name, made.name_at = (tokens[index + 2].text, index + 2) if simple else ("", -1)
+                    if index == made.specifiers and text == "[":
+                        made.specifiers = self.next_of(closed)
+                    previous, index = closed, closed + 1
+                    continue
+                elif text == "=":
+                    if parameters >= 0 and not assigned:
+                        made.ended = tokens[min(self.next_of(index), len(tokens) - 1)].text
+                    assigned = True
+                elif text == ":" and parameters >= 0 and not assigned and initialisers < 0:
+                    initialisers = index
+                elif text == "{":
+                    closed = self.match.get(index)
+                    if closed is None or closed >= end:
+                        return None
+                    if class_key >= 0 and parameters < 0 and not assigned and not made.kind:
+                        made.kind = "class"
+                        made.name, made.name_at = self._class_name(class_key, index)
+                        made.body = index
+                        if tokens[class_key].text != "enum":
+                            inner.append((index + 1, closed, made))
+                        else:
+                            made.kind = "enum"
+                    elif assigned:
+                        pass
+                    elif parameters >= 0:
+                        at_item = previous >= 0 and (tokens[previous].kind == WORD or tokens[previous].text == ">")
+                        if not (initialisers >= 0 and at_item and tokens[previous].text != "try"):
+                            made.body = index
+                            made.erasable = initialisers if initialisers >= 0 else index
+                            made.last = closed
+                            while self.is_at(self.next_of(made.last), "catch"):
+                                brace = self.next_of(self.match.get(self.next_of(self.next_of(made.last)), end))
+                                made.last = self.match.get(brace, end)
+                                made.erasable = -1
+                            if made.last >= end:
+                                return None
+                            break
+                    elif previous < 0 or tokens[previous].kind not in (WORD, SIGN):
+                        made.kind = "other"
+                        made.last = closed
+                        break
+                    previous, index = closed, closed + 1
+                    continue
+            previous = index
+            index += 1
+        if made.last < 0:
+            return None
+        self._finish(made, words, parameters, assigned, last_word)
+        return made, inner
+
+    def _finish(self, made: Declaration, words: set[str], parameters: int, assigned: bool, last_word: int) -> None:
+        tokens, first = self.tokens, made.first
+        head = tokens[first].text
+        made.words = frozenset(words)
+        if made.body >= 0 and made.kind not in ("class", "enum"):
+            made.head_end = made.body
+        else:
+            made.head_end = made.last + 1
+        if not made.kind:
+            if head in ("using", "typedef") or (head == "namespace"):
+                made.kind = "alias"
+            elif head in ("static_assert", "asm", "__asm__", "_Static_assert"):
+                made.kind = "other"
+            elif parameters >= 0 and not (assigned and made.ended not in ("default", "delete", "0")):
+                initial = tokens[self.next_of(parameters)]
+                value = made.body < 0 and initial.kind in (NUMBER, STRING)
+                made.kind = "variable" if value else "function"
+            elif words & {"friend"} or (
+                last_word >= 0
+                and words & {"class", "struct", "union", "enum"}
+                and len([t for t in tokens[first : made.last] if t.kind == WORD]) <= 2
+            ):
+                made.kind = "other"  # `struct S;`, `friend class S;`
+            else:
+                made.kind = "variable"
+        if made.kind in ("alias", "variable") and not made.name:
+            made.name, made.name_at = self._declared_name(made)
+        made.device = self.carries_space(first, made.head_end)
+        if made.kind == "variable" and made.device:  # a guess is not enough: `buffers[MAX_DEVICES]`
+            spaces = self.surroundings.spaces
+            made.device = any(token.text in spaces for token in tokens[first : made.last])
+        if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
+            inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
+            made.copies = made.name in inside and "&" in inside
+
+    def _declared_name(self, made: Declaration) -> tuple[str, int]:
+        """Name of a variable or an alias without parentheses: the last word before `=`, `[`, `{` or the end."""
+        tokens = self.tokens
+        found = -1
+        index = made.first
+        if tokens[index].text == "using" and self.is_at(self.next_of(self.next_of(index)), "="):
+            return tokens[self.next_of(index)].text, self.next_of(index)
+        while index < made.last:
+            token = tokens[index]
+            if token.kind == WORD:
+                found = index
+            elif token.text in ("=", "{", "["):
+                break
+            elif token.text in ("(",):
+                index = self.match.get(index, made.last)
+            elif token.text == "<":
+                closed = self.angle(index, made.last)
+                index = closed if closed is not None else index
+            index += 1
+        return (tokens[found].text, found) if found >= 0 else ("", -1)
+
+    def _opened_scope(self, first: int, end: int) -> int | None:
+        """The brace of a namespace or of `extern "C"` that starts at `first`, if one does."""
+        tokens = self.tokens
+        index = first
+        if tokens[index].text == "inline":
+            index = self.next_of(index)
+        if index < end and tokens[index].text == "namespace":
+            while index < end and tokens[index].text not in ("{", ";", "="):
+                closed = self.match.get(index) if tokens[index].text in "([" else None
+                index = self.next_of(index if closed is None else closed)
+            return index if index < end and tokens[index].text == "{" else None
+        if index < end and tokens[index].text == "extern" and index == first:
+            language = self.next_of(index)
+            brace = self.next_of(language)
+            if brace < end and tokens[language].kind == STRING and tokens[brace].text == "{":
+                return brace
+        return None
+
+    def _macro(self, first: int, end: int, parent: Declaration | None) -> Declaration | None:
+        """A use of a macro that stands for declarations of its own."""
+        tokens = self.tokens
+        token = tokens[first]
+        if token.kind != WORD or token.text in NOT_NAMES:
+            return None
+        following = self.next_of(first)
+        if following >= end:
+            return None
+        known = self.surroundings.macros.get(token.text)
+        if tokens[following].text != "(":
+            alone = known is not None and bool(known & {"{", "}", "namespace"})
+            looks = token.text.isupper() and re.search("(?:^|_)(?:BEGIN|END|OPEN|CLOSE|NAMESPACE)(?:_|$)", token.text)
+            if (alone or (looks and known is None)) and tokens[following].text not in ("::", "<"):
+                return self._as_macro(first, first)
+            return None
+        closed = self.match.get(following)
+        if closed is None or closed >= end:
+            return None
+        after = self.next_of(closed)
+        if parent is not None and (token.text == parent.name or known is None):
+            return None
+        if after >= end:
+            return self._as_macro(first, closed)
+        shown = tokens[after].text
+        if shown == ";":
+            return self._as_macro(first, after)
+        if shown == "{":
+            last = self.match.get(after)
+            if last is None or last >= end or parent is not None:
+                return None
+            made = self._as_macro(first, last)
+            made.body, made.head_end = after, after
+            made.device = self.carries_space(first, after)
+            return made
+        broken = "\n" in self.text[tokens[closed].end : tokens[after].start]
+        if broken and tokens[after].kind == WORD and shown not in AFTER_PARAMETERS:
+            return self._as_macro(first, closed)
+        if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}"}:
+            return self._as_macro(first, closed)
+        return None
+
+    def _as_macro(self, first: int, last: int) -> Declaration:
+        made = Declaration(first, last, "macro", name=self.tokens[first].text, name_at=first, head_end=last + 1)
+        made.device = self.carries_space(first, last + 1)
+        return made
+
+    def _requirement(self, index: int, end: int) -> int:
+        """One past a requires-clause that starts at `index`."""
+        index = self.next_of(index)
+        while index < end:
+            token = self.tokens[index]
+            if token.text == "(":
+                index = self.next_of(self.match.get(index, end))
+            else:
+                while index < end and (self.tokens[index].kind == WORD or self.tokens[index].text == "::"):
+                    word = self.tokens[index].text
+                    index = self.next_of(index)
+                    if word not in ("::", "requires") and not self.is_at(index, "::"):
+                        break
+                if self.is_at(index, "<"):
+                    index = self.next_of(self.angle(index, end) or end)
+                if self.is_at(index, "{"):
+                    index = self.next_of(self.match.get(index, end))
+            signs = [t.text for t in self.tokens[index : index + 2]]
+            if signs not in (["&", "&"], ["|", "|"]):
+                return index
+            index += 2
+        return end
+
+    def _operator(self, index: int, end: int) -> int | None:
+        """The parenthesis that opens the parameters of the operator function named at `index`."""
+        at = self.next_of(index)
+        if self.is_at(at, "("):
+            at = self.next_of(self.match.get(at, end))
+        while at < end and self.tokens[at].text != "(":
+            if self.tokens[at].text in (";", "{", "}"):
+                return None
+            at = self.next_of(at)
+        return at if at < end and at in self.match and self.match[at] < end else None
+
+    def _class_goes_on(self, closed: int, end: int) -> bool:
+        """Whether a parenthesis after a class key belongs to an attribute macro: a name or a brace follows."""
+        after = self.next_of(closed)
+        return after < end and (self.tokens[after].kind == WORD or self.tokens[after].text == "{")
+
+    def _class_name(self, key: int, brace: int) -> tuple[str, int]:
+        index, found = self.next_of(key), -1
+        while index < brace:
+            token = self.tokens[index]
+            if token.kind == WORD and token.text not in NOT_NAMES:
+                found = index
+            if token.text == ":":
+                break
+            if token.text in "([":
+                index = self.match.get(index, brace)
+            elif token.text == "<":
+                index = self.angle(index, brace) or index
+            index = self.next_of(index)
+        return (self.tokens[found].text, found) if found >= 0 else ("", -1)

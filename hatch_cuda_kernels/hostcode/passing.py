@@ -1,0 +1,326 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The decision about each declaration: it stays, it goes, or its definition does."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from .declarations import Declaration, Parser
+from .editing import Editor
+from .launches import Launch, find_launches
+from .names import HOST_HEADERS, HOST_MACROS, HOST_NAMESPACES, HOST_STD, HOST_TYPES, MACRO_NAME, NO_SPACE, SPACES
+from .surroundings import Surroundings
+from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
+
+__all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
+
+
+class Passing(NamedTuple):
+    """One thing that was passed over."""
+
+    line: int
+    kind: str
+    """"function", "body", "variable", "class", "alias", "macro", "include", "instantiation"."""
+    name: str
+    reason: str = "host code"
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A file without its host code."""
+
+    data: bytes = field(repr=False)
+    passed: tuple[Passing, ...] = ()
+    launches: tuple[Launch, ...] = ()
+
+
+def _host_only_type(parser: Parser, first: int, end: int) -> bool:
+    """Whether the tokens name a type that exists on the host alone."""
+    tokens = parser.tokens
+    for index in range(first, end):
+        token = tokens[index]
+        if token.kind == WORD:
+            if HOST_TYPES.fullmatch(token.text):
+                return True
+            if parser.is_at(index + 1, "::"):
+                before = tokens[index - 1].text if index else ""
+                if before == "::" and index > 1 and tokens[index - 2].kind == WORD:
+                    continue
+                around = parser.surroundings
+                if token.text in HOST_NAMESPACES and token.text not in around.namespaces | around.macros.keys():
+                    return True
+                if token.text == "std" and index + 2 < end and tokens[index + 2].text in HOST_STD:
+                    return True
+    return False
+
+
+def _is_const(parser: Parser, declaration: Declaration) -> bool:
+    """Whether a variable is a constant, which device code can use as it is."""
+    if declaration.words & {"constexpr", "constinit", "consteval"}:
+        return True
+    constant = False
+    for token in parser.tokens[declaration.first : declaration.last]:
+        if token.text == "const":
+            constant = True
+        elif token.text in ("*", "&"):
+            constant = False
+        elif token.text in ("=", "{", "["):
+            break
+    return constant
+
+
+class Pass:
+    """The state of one `pass_over`."""
+
+    def __init__(self, data: bytes, surroundings: Surroundings, keep_includes: Collection[str]) -> None:
+        self.parser = Parser(data.decode("latin-1"), surroundings)
+        self.surroundings = surroundings
+        self.keep_includes = keep_includes
+        self.passed: list[Passing] = []
+
+    def run(self, further: Mapping[int, str] | None = None) -> PassedOver:
+        """Decide about every declaration, and make the new text.
+
+        `further` are the first tokens of declarations and includes that have to go as well, each with the reason.
+        """
+        parser = self.parser
+        more = further or {}
+        editor = Editor(parser)
+        self.passed = []
+        candidates: list[Declaration] = []
+        erased: list[Declaration] = []
+        gone: list[tuple[int, int]] = []
+        inside = -1
+        for declaration in parser.declarations:
+            if declaration.first < inside:
+                continue  # a member of a class that goes
+            reason = more.get(declaration.first) if declaration.kind != "scope" else None
+            verdict = "cut" if reason is not None else self._verdict(declaration)
+            if verdict == "go":
+                candidates.append(declaration)
+            elif verdict == "cut":
+                inside = declaration.last
+                editor.cut(declaration.first, declaration.last)
+                gone.append((declaration.first, declaration.last))
+                self._note(declaration, reason=reason)
+            elif verdict == "erase":
+                erased.append(declaration)
+            elif verdict == "mark":
+                self._mark(declaration, editor)
+        used = self._used(candidates, erased, gone)
+        for declaration in candidates:
+            if declaration.name not in used or declaration.name == "main":
+                editor.cut(declaration.first, declaration.last)
+                self._note(declaration)
+            else:
+                erased.append(declaration)
+        for declaration in erased:
+            self._erase(declaration, editor)
+        for index, token in enumerate(parser.tokens):
+            if token.kind == DIRECTIVE and (match := INCLUDE.match(token.text)):
+                name = posixpath.normpath(match[1] or match[2])
+                if index in more or self._is_host_header(name):
+                    editor.cut(index, index)
+                    self.passed.append(
+                        Passing(parser.line(index), "include", name, more.get(index, "a header of the host"))
+                    )
+        return PassedOver(
+            data=editor.result().encode("latin-1"),
+            passed=tuple(sorted(self.passed)),
+            launches=tuple(find_launches(parser)),
+        )
+
+    def _note(self, declaration: Declaration, kind: str | None = None, reason: str | None = None) -> None:
+        line = self.parser.line(declaration.first)
+        self.passed.append(
+            Passing(line, kind or declaration.kind, declaration.name or "(unnamed)", reason or "host code")
+        )
+
+    def _is_host_header(self, name: str) -> bool:
+        return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
+
+    def _verdict(self, declaration: Declaration) -> str:
+        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"."""
+        parser = self.parser
+        if declaration in self._host_classes:
+            return "cut"
+        if declaration.kind in ("scope", "other", "alias", "enum", "class"):
+            return "stay"
+        if declaration.kind == "macro":
+            return "cut" if self._host_macro(declaration) else "stay"
+        if declaration.device:
+            return "stay"
+        if declaration.kind == "function":
+            return self._function_verdict(declaration)
+        if declaration.parent is None and not declaration.template:
+            if _host_only_type(parser, declaration.first, declaration.head_end):
+                return "cut"
+            return "stay" if _is_const(parser, declaration) or declaration.instantiation else "cut"
+        if declaration.parent is not None and "static" in declaration.words and not _is_const(parser, declaration):
+            return "cut"
+        return "stay"
+
+    def _function_verdict(self, declaration: Declaration) -> str:
+        parser = self.parser
+        if declaration.instantiation:
+            return "cut" if declaration.name in self._host_names - self.device_names else "stay"
+        if self._has_unknown_specifier(declaration):
+            return "stay"
+        foreign = _host_only_type(parser, declaration.first, declaration.head_end)
+        member = declaration.parent is not None
+        owner = None if member else self._owner(declaration)
+        if owner is not None and not foreign:
+            # The space of a member stands at its declaration in the class, which may be in another file.
+            here = owner in self._type_names and declaration.name not in self.device_names
+            return "cut" if here else "stay"
+        if foreign and not declaration.is_vital:
+            return "cut"
+        if declaration.ended == "default":
+            return "stay"
+        if declaration.ended in ("delete", "0") or declaration.words & {"constexpr", "consteval"}:
+            return "mark"
+        if member and declaration.words & {"virtual", "override", "final"}:
+            return "mark"
+        if member or declaration.name.startswith("operator"):
+            return "erase"
+        return "go"
+
+    @cached_property
+    def _host_classes(self) -> frozenset[Declaration]:
+        """Classes at namespace level without any device code that have a member of a type of the host."""
+        parser = self.parser
+        found = set()
+        for member in parser.declarations:
+            if member.kind == "variable" and (top := member.parent) is not None:
+                while top.parent is not None:
+                    top = top.parent
+                if (
+                    top not in found
+                    and not parser.carries_space(top.first, top.last + 1)
+                    and _host_only_type(parser, member.first, member.head_end)
+                ):
+                    found.add(top)
+        return frozenset(found)
+
+    @cached_property
+    def device_names(self) -> frozenset[str]:
+        """Names of the functions that are marked as device code somewhere in the file."""
+        return frozenset(d.name for d in self.parser.declarations if d.kind == "function" and d.device and d.name)
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        """Names of the function templates that have no execution space."""
+        return frozenset(
+            d.name for d in self.parser.declarations if d.kind == "function" and d.template and not d.device
+        )
+
+    @cached_property
+    def _type_names(self) -> frozenset[str]:
+        tokens = self.parser.tokens
+        names = {d.name for d in self.parser.declarations if d.kind in ("class", "enum", "alias")}
+        for index, token in enumerate(tokens[:-1]):
+            if token.text in ("typename", "class", "struct"):
+                names.add(tokens[index + 1].text)
+        return frozenset(names)
+
+    def _owner(self, declaration: Declaration) -> str | None:
+        """The class or namespace that the name of a function is qualified with."""
+        tokens = self.parser.tokens
+        index = declaration.name_at - 1
+        if index > 0 and tokens[index].text == "~":
+            index -= 1
+        if index < 1 or tokens[index].text != "::":
+            return None
+        index -= 1
+        depth = 0
+        while index > declaration.first:
+            depth += (tokens[index].text == ">") - (tokens[index].text == "<")
+            if depth == 0 and tokens[index].kind == WORD:
+                break
+            index -= 1
+        return tokens[index].text
+
+    def _has_unknown_specifier(self, declaration: Declaration) -> bool:
+        """Whether a word of the head may be a macro of a header that is not at hand, and so put it on the device."""
+        return any(
+            word not in self.surroundings.macros and word not in self._type_names
+            for word in declaration.words - {declaration.name}
+            if MACRO_NAME.match(word) and word not in NO_SPACE and not HOST_TYPES.fullmatch(word)
+        )
+
+    def _host_macro(self, declaration: Declaration) -> bool:
+        """Whether a use of a macro stands for host code for certain."""
+        if declaration.device:
+            return False
+        name = declaration.name
+        known = self.surroundings.macros.get(name)
+        if known is None:
+            return bool(HOST_MACROS.fullmatch(name)) or (name.startswith("PYBIND") and declaration.body >= 0)
+        words = self.surroundings.expanded([name])
+        return "<<<" in words and not words & (SPACES | {"struct", "class", "constexpr", "typedef", "using"})
+
+    def _used(
+        self, candidates: Sequence[Declaration], erased: Sequence[Declaration], gone: Sequence[tuple[int, int]]
+    ) -> set[str]:
+        """Names that what stays can refer to."""
+        tokens = self.parser.tokens
+        absent = bytearray(len(tokens))
+        for declaration in candidates:
+            absent[declaration.first : declaration.last + 1] = b"\1" * (declaration.last + 1 - declaration.first)
+        for declaration in erased:
+            if declaration.erasable >= 0:
+                absent[declaration.erasable : declaration.last + 1] = b"\1" * (
+                    declaration.last + 1 - declaration.erasable
+                )
+        for first, last in gone:
+            absent[first : last + 1] = b"\1" * (last + 1 - first)
+        for declaration in self.parser.declarations:
+            if declaration.kind == "function" and declaration.name_at >= 0:
+                absent[declaration.name_at] = 1
+        words: set[str] = set()
+        for index, token in enumerate(tokens):
+            if absent[index]:
+                continue
+            if token.kind == WORD:
+                if tokens[index - 1].text not in (".", "->"):
+                    words.add(token.text)
+            elif token.kind == DIRECTIVE and directive_name(token.text) not in ("define", "include", "undef"):
+                words.update(re.findall(r"\w+", token.text))
+        return self.surroundings.expanded(words)
+
+    def _erase(self, declaration: Declaration, editor: Editor) -> None:
+        """Leave the declaration, marked as device code, without its definition."""
+        if declaration.erasable >= 0 and not any(
+            declaration.body < twin < declaration.last for twin in self.parser.twins
+        ):
+            editor.cut(declaration.erasable, declaration.last, ";")
+            self._note(declaration, "body")
+        self._mark(declaration, editor)
+
+    def _mark(self, declaration: Declaration, editor: Editor) -> None:
+        """Put `__device__` in front of a function, in the place of `__host__` if that is there."""
+        marked = False
+        for index in range(declaration.first, declaration.head_end):
+            if self.parser.tokens[index].text in self.surroundings.hosts:
+                editor.cut(index, index, "" if marked else "__device__")
+                marked = True
+        if not marked:
+            editor.insert(declaration.specifiers, "__device__")
+
+
+def pass_over(
+    data: bytes, surroundings: Surroundings | None = None, *, keep_includes: Collection[str] = ()
+) -> PassedOver:
+    """Blank the host code out of a file.
+
+    `surroundings` has the macros of all files that go into the compile, this one among them; without it, those of
+    this file alone. `keep_includes` are headers, as directives spell them, that the project itself has.
+    """
+    around = Surroundings.of([data]) if surroundings is None else surroundings
+    return Pass(data, around, keep_includes).run()

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What nvcc has from the headers of the host unasked, as far as a file uses it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from .passing import PassedOver
+
+__all__ = ["prelude"]
+
+_BY_PATTERN = {
+    "stdint.h": r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:max|ptr)_t|U?INT(?:8|16|32|64|PTR)_M(?:AX|IN)",
+    "limits.h": r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)|CHAR_BIT",
+    "float.h": r"(?:FLT|DBL)_(?:MIN|MAX|EPSILON|DIG|MANT_DIG|TRUE_MIN)",
+    "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)|HUGE_VALF?|INFINITY|NAN"
+    r"|(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|pow|sqrt|cbrt|hypot|log(?:10|2|1p)?|floor|ceil|round|trunc|l?l?rint"
+    r"|l?l?round|fabs|fmin|fmax|fmod|remainder|copysign|ldexp|frexp|erfc?|[tl]gamma|isnan|isinf|isfinite|signbit)",
+    "cuda_fp16.h": r"_*half2?(?:_raw)?|__(?:float|half|low|high|h)\w*2?half2?\w*",
+    "cuda_bf16.h": r"(?:__)?nv_bfloat16\w*",
+    "cuda_fp8.h": r"(?:__)?nv_fp8\w*",
+    "cuComplex.h": r"cu(?:Float|Double)?Complex|make_cu\w*Complex",
+}
+"""Header -> names that it declares and that device code may use where only a header of the host brings it in."""
+
+_BY_STD_NAME = {
+    "algorithm": "min max minmax clamp swap fill fill_n copy copy_n lower_bound upper_bound find all_of any_of none_of",
+    "array": "array",
+    "cmath": """
+        abs fabs sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 log log2 log10 pow fma fmod fmin
+        fmax floor ceil round trunc isnan isinf isfinite signbit copysign hypot erf
+    """,
+    "complex": "complex",
+    "cstddef": "size_t ptrdiff_t nullptr_t byte",
+    "cstdint": " ".join(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64, "ptr")),
+    "functional": "plus minus multiplies divides less greater equal_to logical_and logical_or bit_and bit_or bit_xor",
+    "limits": "numeric_limits",
+    "numeric": "accumulate iota gcd lcm inner_product",
+    "optional": "optional nullopt",
+    "tuple": "tuple make_tuple tie get tuple_size tuple_element tuple_cat apply",
+    "type_traits": """
+        is_same is_same_v is_integral is_integral_v is_floating_point is_floating_point_v is_arithmetic is_signed
+        is_unsigned is_pointer is_void is_void_v is_const is_convertible is_convertible_v is_base_of enable_if
+        enable_if_t conditional conditional_t decay decay_t remove_reference remove_reference_t remove_cv remove_cv_t
+        remove_const remove_const_t remove_pointer remove_pointer_t integral_constant true_type false_type
+        bool_constant make_unsigned make_signed make_unsigned_t make_signed_t common_type common_type_t void_t
+        underlying_type aligned_storage is_trivially_copyable conjunction disjunction negation
+    """,
+    "utility": "pair make_pair declval exchange index_sequence make_index_sequence integer_sequence index_sequence_for",
+}
+_STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name in names.split()}
+
+_TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
+_MACROS = {"__asm__": "asm", "__extension__": "", "__volatile__": "volatile"}
+_DRIVER_TYPES = {
+    "CUdeviceptr": "typedef unsigned long long CUdeviceptr;",
+    "CUtexObject": "typedef unsigned long long CUtexObject;",
+    "CUsurfObject": "typedef unsigned long long CUsurfObject;",
+    "CUtensorMap": "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;",
+}
+"""What device code takes from `cuda.h`, which NVRTC cannot read."""
+_DEPENDENT_LAUNCH = {
+    "cudaGridDependencySynchronize": "griddepcontrol.wait;",
+    "cudaTriggerProgrammaticLaunchCompletion": "griddepcontrol.launch_dependents;",
+}
+_FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cutensor")
+"""Headers of the host that bring in those of CUDA's small floating-point types."""
+
+_CUB_ALWAYS = ("util_type", "util_ptx", "thread/thread_operators", "thread/thread_load", "thread/thread_store")
+_PLAIN_WORDS = re.compile(r"(?:(?<![\w.])std\s*::\s*)?[A-Za-z_]\w*")
+
+
+def prelude(files: Iterable[PassedOver]) -> bytes:
+    """What nvcc has from the host's headers unasked, and what the headers that were passed over brought for the
+    device: as far as the texts use the names.
+
+    To be read before the translation unit (`--pre-include`), so that no line moves. It includes headers by their
+    names; the stand-ins of standard headers have to be on the search path. Empty where nothing is missing.
+    """
+    words: set[str] = set()
+    std_names: set[str] = set()
+    absent: set[str] = set()
+    for file in files:
+        absent.update(passing.name for passing in file.passed if passing.kind == "include")
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", file.data.decode("latin-1"), flags=re.DOTALL)
+        for match in set(_PLAIN_WORDS.findall(text)):
+            word = match.rsplit(":", 1)[-1].strip()
+            (std_names if ":" in match else words).add(word)
+    wanted: set[str] = set()
+    for header, pattern in _BY_PATTERN.items():
+        small_floats = header in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuComplex.h")
+        if small_floats and not any(_FLOATS_FROM_HOST.match(name) for name in absent):
+            continue
+        names = re.compile(pattern)
+        if any(names.fullmatch(word) for word in words):
+            wanted.add(header)
+    wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
+    lines = [f"#include <{header}>" for header in sorted(wanted)]
+    if any(name.startswith("cub/") for name in absent) and "cub" in words:
+        lines += [f"#include <{header}>" for header in _cub_headers(words)]
+        lines = [line if "<cub/" not in line else _if_there(line) for line in lines]
+    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
+    lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
+    if absent & {"cuda.h", "cudaTypedefs.h"}:
+        lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
+    if words & set(_DEPENDENT_LAUNCH):
+        lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
+        lines += ["#include <cuda_device_runtime_api.h>", "#else"]
+        for name, instruction in _DEPENDENT_LAUNCH.items():
+            lines.append(f'static inline __device__ void {name}() {{ asm volatile("{instruction}" ::: "memory"); }}')
+        lines.append("#endif")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _if_there(line: str) -> str:
+    return f"#if __has_include({line.removeprefix('#include ')})\n{line}\n#endif"
+
+
+def _cub_headers(words: Collection[str]) -> list[str]:
+    """The headers of CUB's device-side parts that these words can name; not each of them exists."""
+    found = {f"cub/{name}.cuh" for name in _CUB_ALWAYS}
+    for word in words:
+        if match := re.fullmatch(r"(?:(Block|Warp)[A-Z]\w*|\w+(Iterator))", word):
+            snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
+            found.add(f"cub/{(match[1] or match[2]).lower()}/{snake}.cuh")
+    return sorted(found)

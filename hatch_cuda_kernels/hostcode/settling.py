@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The last resort: what else has to go, by the messages of the compiler."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from .declarations import Declaration
+from .names import HOST_MACROS, SPACES
+from .passing import Pass, PassedOver
+from .surroundings import Surroundings
+from .tokens import DIRECTIVE, WORD
+
+__all__ = ["Settled", "settle"]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How `settle` ended."""
+
+    files: Mapping[str, PassedOver] = field(repr=False)
+    log: str | None = None
+    """The compiler's messages where they could not be settled; None where the last attempt succeeded."""
+    attempts: int = 0
+
+
+_MESSAGE = re.compile(
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.MULTILINE
+)
+_OF_THE_HOST = re.compile(
+    r'identifier "[^"]*" is undefined|name followed by "::" must be|must be a (?:class or )?namespace name'
+    r"|is considered a host (?:function|variable)|is not a (?:class )?template|has no member|incomplete type"
+    r'|not a type name|a host (?:function|variable)|kernel launch|reference to "?[^ ]*"? is ambiguous|is not a type'
+)
+"""Messages that tell of a name that only a header of the host has, or of host code. Others, a header that is not there
+and a mistake of grammar among them, are the author's to mend: what was meant nobody knows."""
+
+
+def settle(
+    files: Mapping[str, bytes],
+    attempt: Callable[[Mapping[str, PassedOver]], str | None],
+    surroundings: Surroundings,
+    *,
+    keep_includes: Mapping[str, Collection[str]] | None = None,
+    limit: int = 24,
+) -> Settled:
+    """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
+
+    `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
+    where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
+    over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
+    done about any message, or after `limit` attempts.
+    """
+    keep = keep_includes or {}
+    passes = {label: _Amendment(Pass(data, surroundings, keep.get(label, ()))) for label, data in files.items()}
+    scopes: dict[str, set[str]] = {}
+    mentioned: set[str] = set()
+    for amendment in passes.values():
+        mentioned |= amendment.mentioned
+        for name, scope in amendment.declared:
+            scopes.setdefault(name, set()).add(scope)
+    shared = frozenset(name for name, found in scopes.items() if len(found) > 1 and name in mentioned)
+    results = {label: amendment.run() for label, amendment in passes.items()}
+    count = 0
+    while True:
+        log = attempt(results)
+        count += 1
+        if log is None or count >= limit:
+            break
+        complaints: dict[str, dict[int, str]] = {}
+        for match in _MESSAGE.finditer(log):
+            label = posixpath.normpath(match["file"].replace("\\", "/"))
+            if label in passes:
+                complaints.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
+        changed = [label for label, lines in complaints.items() if passes[label].heed(lines, shared)]
+        if not changed:
+            break
+        for label in changed:
+            results[label] = passes[label].run()
+    return Settled(files=results, log=log, attempts=count)
+
+
+class _Amendment:
+    """A file with what is to go on the compiler's word."""
+
+    def __init__(self, state: Pass) -> None:
+        self.state, self.parser = state, state.parser
+        self.further: dict[int, str] = {}
+
+    def run(self) -> PassedOver:
+        """The file as it stands."""
+        return self.state.run(self.further)
+
+    @cached_property
+    def declared(self) -> list[tuple[str, str]]:
+        """Names that the file declares, with what tells their declarations apart.
+
+        Two aliases, variables or classes of one scope are arms of a conditional; overloads and specialisations are not.
+        """
+        found: list[tuple[str, str]] = []
+        tokens = self.parser.tokens
+        around: list[tuple[int, str]] = []
+        for declaration in self.parser.declarations:
+            while around and around[-1][0] < declaration.first:
+                around.pop()
+            if declaration.kind in ("scope", "class"):
+                head = [t.text for t in tokens[declaration.first : declaration.body] if t.kind == WORD]
+                shown = declaration.name or "::".join(word for word in head if word not in ("inline", "extern"))
+            if declaration.name and declaration.kind in ("class", "alias", "variable", "enum", "function"):
+                scope = "/".join(label for _, label in around)
+                special = self.parser.is_at(declaration.name_at + 1, "<")
+                if declaration.kind == "function" or special:
+                    scope += f" {id(declaration)}"
+                found.append((declaration.name, scope))
+            if declaration.kind in ("scope", "class"):
+                around.append((declaration.last, shown))
+        return found
+
+    @cached_property
+    def mentioned(self) -> frozenset[str]:
+        """Words that the device's code and everything around it has, where they do not declare themselves."""
+        tokens = self.parser.tokens
+        absent = bytearray(len(tokens))
+        for declaration in self.parser.declarations:
+            if declaration.name_at >= 0:
+                absent[declaration.name_at] = 1
+            if declaration.kind == "function" and not declaration.device and "constexpr" not in declaration.words:
+                absent[declaration.first : declaration.last + 1] = b"\1" * (declaration.last + 1 - declaration.first)
+        words: set[str] = set()
+        for index, token in enumerate(tokens):
+            if token.kind == WORD and not absent[index]:
+                words.add(token.text)
+            elif token.kind == DIRECTIVE:
+                words.update(re.findall(r"\w+", token.text))
+        return frozenset(words)
+
+    def heed(self, complaints: Mapping[int, str], shared: Collection[str]) -> bool:
+        """Let go what those lines complain of, as far as it can; whether anything new does."""
+        before = len(self.further)
+        for line, message in complaints.items():
+            if not _OF_THE_HOST.search(message):
+                continue
+            declaration = self._removable(line, shared)
+            if declaration is not None:
+                self.further.setdefault(declaration.first, message)
+        return len(self.further) > before
+
+    def _removable(self, line: int, shared: Collection[str]) -> Declaration | None:
+        """The innermost declaration around a line that can go. `shared` are names that have several declarations."""
+        parser = self.parser
+        for declaration in reversed(parser.declarations):
+            if declaration.kind in ("scope", "enum") or not (
+                parser.line(declaration.first) <= line <= parser.line(declaration.last)
+            ):
+                continue
+            inside = parser.carries_space(declaration.first, declaration.last + 1)
+            if declaration.device or (inside and declaration.kind != "function"):
+                continue
+            named = declaration.kind in ("class", "alias", "variable", "function")
+            if named and declaration.name in shared and not self._may_uncover(declaration, line):
+                return None
+            if declaration.parent is not None:
+                if (declaration.kind == "function" and not declaration.is_vital) or declaration.kind in (
+                    "alias",
+                    "other",
+                ):
+                    return declaration
+                continue
+            if declaration.instantiation and declaration.name in self.state.device_names:
+                continue
+            if declaration.kind == "macro" and not self._harmless(declaration):
+                continue
+            return declaration
+        return None
+
+    def _may_uncover(self, declaration: Declaration, line: int) -> bool:
+        """Whether a declaration can go though others of its name would come into sight.
+
+        Not an alias, a variable or a class. A function or a specialisation, if the compiler complains of its head:
+        nothing of the device can have a type that is not there; or a function that the device cannot call anyway.
+        """
+        parser = self.parser
+        if declaration.kind == "function" and not declaration.words & {"constexpr", "consteval"}:
+            return True
+        special = declaration.kind == "class" and parser.is_at(declaration.name_at + 1, "<")
+        if declaration.kind not in ("function", "class") or not (special or declaration.kind == "function"):
+            return False
+        return (
+            declaration.body < 0
+            or line < parser.line(declaration.body)
+            or (
+                line == parser.line(declaration.first) == parser.line(declaration.body)
+                and parser.line(declaration.last) > line
+            )
+        )
+
+    def _harmless(self, declaration: Declaration) -> bool:
+        """Whether a use of a macro brings nothing of the device: it is known, and names no device function."""
+        surroundings = self.state.surroundings
+        if declaration.name not in surroundings.macros:
+            return bool(HOST_MACROS.fullmatch(declaration.name))
+        words = surroundings.expanded([declaration.name])
+        return not words & SPACES and not words & self.state.device_names

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A text cut into words, signs, literals and preprocessor directives."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = [
+    "DEAD",
+    "DEFINE",
+    "DIRECTIVE",
+    "INCLUDE",
+    "KEPT_PRAGMA",
+    "NUMBER",
+    "SIGN",
+    "STRING",
+    "WORD",
+    "Token",
+    "directive_name",
+    "tokenize",
+]
+
+_LEXEME = re.compile(
+    r"""
+    (?P<space>(?:[ \t\r\n\f\v]|\\[ \t]*\r?\n)+)
+    |(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))
+    |(?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?(?:\)(?P=mark)"|\Z)
+        |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"?|(?:u8|[uUL])?'(?:\\.|[^'\\\n])*'?)
+    |(?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
+    |(?P<word>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)
+    |(?P<sign>\#|%:|::|->|<<<|\.\.\.|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_DIRECTIVE_TEXT = re.compile(
+    r"""(?:[^\n"'/\\]+|\\[ \t]*\r?\n|/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[^\n])*""",
+    re.DOTALL,
+)
+_DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", re.DOTALL)
+DEFINE = re.compile(r"(?:#|%:)\s*define[\s\\]+([A-Za-z_]\w*)(\([^()]*\))?(.*)", re.DOTALL)
+INCLUDE = re.compile(r'(?:#|%:)\s*(?:include|include_next|import)\s*(?:<([^>\n]+)>|"([^"\n]+)")')
+KEPT_PRAGMA = re.compile(r"(?:#|%:)\s*pragma\s+(?:once|push_macro|pop_macro|nv_diag\w*|diag_\w*|GCC|pack|hd_\w*)")
+DEAD = re.compile(r"(?:#|%:)\s*if\s+(?:0|false)\s*(?://.*|/\*.*)?\Z", re.DOTALL)
+
+WORD, NUMBER, STRING, SIGN, DIRECTIVE = range(5)
+
+
+class Token(NamedTuple):
+    kind: int
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """Words, signs, literals and directives. White space and comments are left out, and so is what `#if 0` hides."""
+    found: list[Token] = []
+    position, fresh = 0, True
+    dead = 0
+    """How many conditionals are open since, and with, an `#if 0`; 0 outside one."""
+    size = len(text)
+    kinds = {"string": STRING, "number": NUMBER, "word": WORD, "sign": SIGN}
+    while position < size:
+        match = _LEXEME.match(text, position)
+        assert match is not None
+        kind = match.lastgroup
+        if kind == "mark":
+            kind = "string"
+        end = match.end()
+        if kind == "space":
+            fresh = fresh or "\n" in match[0]
+        elif kind == "sign" and fresh and match[0] in ("#", "%:"):
+            whole = _DIRECTIVE_TEXT.match(text, position)
+            assert whole is not None
+            end = max(whole.end(), end)
+            shown = text[position:end].rstrip("\r")
+            name = directive_name(shown)
+            if dead:
+                dead += (name in ("if", "ifdef", "ifndef")) - (name == "endif")
+                if dead == 1 and name in ("else", "elif", "elifdef", "elifndef"):
+                    dead = 0
+                if not dead:
+                    found.append(Token(DIRECTIVE, shown, position, position + len(shown)))
+            else:
+                found.append(Token(DIRECTIVE, shown, position, position + len(shown)))
+                dead = int(bool(DEAD.match(shown)))
+        elif kind != "comment":
+            fresh = False
+            if not dead:
+                found.append(Token(kinds[kind or "sign"], match[0], position, end))
+        position = end
+    return found
+
+
+def directive_name(shown: str) -> str:
+    match = _DIRECTIVE_NAME.match(shown)
+    return match[1] if match else ""
