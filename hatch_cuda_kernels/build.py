@@ -36,6 +36,7 @@ from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
 from .sources import ProjectTree
 from .toolchain import Toolchain, check_pins, detect
+from .variants import image_stem
 from .worker import ask_toolchain, available_cores, compile_all
 
 __all__ = ["Built", "Reporter", "build_packages", "make_units"]
@@ -396,7 +397,7 @@ def _relocate(module: Module, prefix: str) -> Module:
 
 
 def _image_file(spec: ModuleSpec, image: CompiledImage) -> str:
-    return f"{spec.name}.{image.architecture}.{image.architecture.format}"
+    return f"{image_stem(spec.name)}.{image.architecture}.{image.architecture.format}"
 
 
 def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> Module:

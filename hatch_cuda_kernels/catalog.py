@@ -17,6 +17,7 @@ from .errors import ConfigurationError, IntegrityError, KernelNotFoundError, Man
 from .manifest import DIRECTORY, MANIFEST_FILE, Image, Module, squeeze_name
 from .package import InstalledPackage, find_files
 from .selection import fallback_architecture
+from .variants import module_key
 
 if TYPE_CHECKING:
     from .editable import Editable
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 _MODULE_SEPARATOR = re.compile(r"(?<!:):(?!:)")
+_SHOWN = 10
+"""How many names a message lists."""
 
 
 def calling_package() -> str:
@@ -73,8 +76,8 @@ class Shipped:
 
     @functools.cached_property
     def modules(self) -> Mapping[str, int]:
-        """Modules by name -> index."""
-        return {name: index for index, (name, _) in enumerate(self.package.manifest.heads())}
+        """Modules by name, in the one spelling of module_key -> index."""
+        return {module_key(name): index for index, (name, _) in enumerate(self.package.manifest.heads())}
 
     def find(self, name: str) -> tuple[Module, str]:
         """Module and manifest's name of a kernel. Raises KernelNotFoundError."""
@@ -84,16 +87,17 @@ class Shipped:
             places = [place for place in places if place[0] == self.modules.get(module_name)]
         if len(places) == 1:
             return self._module(places[0][0]), places[0][1]
-        names = list(self.modules)
+        names = [module for module, _ in self.package.manifest.heads()]
         if places:
             raise _ambiguous(self.name, kernel, (names[index] for index, _ in places))
         raise _not_found(self.name, name, [f"{names[i]}:{k}" for places in self.names.values() for i, k in places])
 
     def find_module(self, name: str) -> Module:
         """A module by its name. Raises KernelNotFoundError."""
-        index = self.modules.get(name)
+        index = self.modules.get(module_key(name))
         if index is None:
-            raise _not_found(self.name, name, self.modules, what="module")
+            names = (module for module, _ in self.package.manifest.heads())
+            raise _not_found(self.name, name, names, what="module")
         return self._module(index)
 
     def _module(self, index: int) -> Module:
@@ -162,7 +166,7 @@ class Live:
         """
         module_name, kernel = split_name(name)
         word = re.findall(r"\w+", kernel.partition("<")[0]) or [kernel]
-        chosen = [m for m in self.units if module_name in (None, m)]
+        chosen = [m for m in self.units if module_name in (None, module_key(m))]
         text = {m: any(word[-1].encode() in file.data for file in self.units[m].closure.files.values()) for m in chosen}
         known: dict[str, list[str]] = {}
         images: dict[str, CompiledImage] = {}
@@ -183,9 +187,10 @@ class Live:
 
     def find_module(self, name: str) -> str:
         """A module's name, if there is such a module. Raises KernelNotFoundError."""
-        if name not in self.units:
-            raise _not_found(self.name, name, self.units, what="module", hint=self._hint())
-        return name
+        for module in self.units:
+            if module_key(module) == module_key(name):
+                return module
+        raise _not_found(self.name, name, self.units, what="module", hint=self._hint())
 
     def _hint(self) -> str:
         undeclared = self.editable.undeclared_sources(self.name)
@@ -256,17 +261,18 @@ def _find_source(package: str) -> Source:
 
 
 def split_name(name: str) -> tuple[str | None, str]:
-    """`"module:kernel"` -> both; a name without module -> (None, kernel). `::` belongs to C++."""
+    """`"module:kernel"` -> both, in their one spelling; without module -> (None, kernel). `::` belongs to C++."""
     module, separator, kernel = name, "", ""
     match = _MODULE_SEPARATOR.search(name)
     if match:
         module, separator, kernel = name[: match.start()], ":", name[match.end() :]
-    return (module.strip(), squeeze_name(kernel)) if separator else (None, squeeze_name(name))
+    return (module_key(module), squeeze_name(kernel)) if separator else (None, squeeze_name(name))
 
 
 def _ambiguous(package: str, kernel: str, modules: Iterable[str]) -> KernelNotFoundError:
-    choices = ", ".join(f'"{module}:{kernel}"' for module in modules)
-    return KernelNotFoundError(f"{package} has {kernel!r} in several modules; ask for one of {choices}")
+    choices = [f'"{module}:{kernel}"' for module in modules]
+    shown = ", ".join(choices[:_SHOWN]) + (", ..." if len(choices) > _SHOWN else "")
+    return KernelNotFoundError(f"{package} has {kernel!r} in {len(choices)} modules; ask for one of {shown}")
 
 
 def _not_found(
@@ -276,11 +282,13 @@ def _not_found(
 
     known = sorted(known)
     plain = known if what == "module" else dict.fromkeys(split_name(entry)[1] for entry in known)
-    near = difflib.get_close_matches(squeeze_name(name), dict.fromkeys([*plain, *known]), n=3, cutoff=0.5)
+    base = re.split(r"[\[:]", name)[0].strip()
+    near = [entry for entry in known if entry.startswith(f"{base}[")][:3]
+    near = near or difflib.get_close_matches(squeeze_name(name), dict.fromkeys([*plain, *known]), n=3, cutoff=0.5)
     if near:
         message = f"did you mean {' or '.join(map(repr, near))}?"
     elif known:
-        message = f"it has: {', '.join(sorted(plain)[:10])}{', ...' if len(plain) > 10 else ''}"
+        message = f"it has: {', '.join(sorted(plain)[:_SHOWN])}{', ...' if len(plain) > _SHOWN else ''}"
     else:
         message = f"it has no {what}s"
     return KernelNotFoundError(f"{package} has no {what} {name!r}{hint}; {message}")

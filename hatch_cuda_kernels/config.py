@@ -18,6 +18,7 @@ from typing import Any
 from .arch import expand_architectures, split_list
 from .errors import ConfigurationError, numbered
 from .options import check_options
+from .variants import value_text
 
 __all__ = ["HOOK", "Config", "ModuleConfig", "check_module_name", "parse_size"]
 
@@ -86,6 +87,8 @@ class ModuleConfig:
     """Extends the table's `defines`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Extends the table's `options`."""
+    variants: Mapping[str, tuple[str | bool, ...]] = field(default_factory=dict)
+    """Macros with several values each: every combination is a module of its own, such as `gemm[TILE=16]`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +229,11 @@ class _Reader:
             if isinstance(table, Mapping) and "source" not in table:
                 self.problems.append(f"{self.where}{at}.source: missing; name the .cu file, from the project's root")
             elif "source" in values:
+                self.problems.extend(
+                    f"{self.where}{at}.variants.{name}: is in defines of the same entry as well; keep one of them"
+                    for name in values.get("variants", {})
+                    if name in values.get("defines", {})
+                )
                 found.append(ModuleConfig(**values))
         return found
 
@@ -305,6 +313,40 @@ def _defines(value: object, where: str, problems: list[str]) -> dict[str, str | 
         else:
             defines[name] = True if given is True else str(given)
     return defines
+
+
+_VARIANT_VALUE = re.compile(r"(?:[\w.+\-<>*& ]|::)+", re.ASCII)
+_MOST_VARIANTS = 1024
+
+
+def _variants(value: object, where: str, problems: list[str]) -> dict[str, tuple[str | bool, ...]]:
+    if not isinstance(value, Mapping) or not value:
+        problems.append(
+            f"{where}: expected a table of macros with a list of values each, such as {{ TILE = [16, 32] }}"
+        )
+        return {}
+    variants: dict[str, tuple[str | bool, ...]] = {}
+    for name, given in value.items():
+        found: dict[str, str | bool] = {}
+        if not isinstance(given, list) or not given:
+            problems.append(f"{where}.{name}: expected a list of values, found {given!r}")
+            continue
+        for item in given:
+            checked = False if item is False else _defines({name: item}, where, problems).get(name)
+            text = value_text(checked) if checked is not None else ""
+            if checked is not None and not _VARIANT_VALUE.fullmatch(text):
+                problems.append(
+                    f"{where}.{name}: {item!r} cannot be part of a module's name; give the macro a plain value, and "
+                    "let the source choose by it"
+                )
+            elif text in found:
+                problems.append(f"{where}.{name}: has {item!r} twice")
+            elif checked is not None:
+                found[text] = checked
+        variants[name] = tuple(found.values())
+    if math.prod(map(len, variants.values())) > _MOST_VARIANTS:
+        problems.append(f"{where}: more than {_MOST_VARIANTS} combinations; split them into several entries")
+    return variants
 
 
 def _package(value: object, where: str, problems: list[str]) -> str:
@@ -395,4 +437,5 @@ _MODULE_FIELDS: dict[str, _Check] = {
     "include-dirs": _folders,
     "defines": _defines,
     "options": check_options,
+    "variants": _variants,
 }

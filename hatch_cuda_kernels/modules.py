@@ -17,6 +17,7 @@ from .config import Config, ModuleConfig, check_module_name
 from .errors import ConfigurationError, numbered
 from .manifest import squeeze_name
 from .sources import walk_files
+from .variants import combinations, image_stem, variant_name
 
 __all__ = ["ModuleSpec", "ShippedPackage", "find_modules", "match_patterns"]
 
@@ -82,7 +83,10 @@ def find_modules(
         (label, ModuleConfig(source=label), f"{where}.sources") for label in labels if label not in spelled_out
     )
     specs = [
-        spec for label, module, at in found if (spec := _specify(label, module, config, packages, where, at, problems))
+        spec
+        for label, module, at in found
+        for chosen in combinations(module.variants)
+        if (spec := _specify(label, module, chosen, config, packages, where, at, problems))
     ]
     _check_names(specs, where, problems)
     written = [(f"{where}.include-dirs", config.include_dirs)]
@@ -147,6 +151,7 @@ def _inside(packages: Sequence[ShippedPackage], root: Path, ships_folder: Callab
 def _specify(
     label: str,
     module: ModuleConfig,
+    chosen: Mapping[str, str | bool],
     config: Config,
     packages: Sequence[ShippedPackage],
     where: str,
@@ -172,12 +177,12 @@ def _specify(
     include_dirs = config.include_dirs if module.include_dirs is None else module.include_dirs
     return ModuleSpec(
         package=owner,
-        name=name,
+        name=variant_name(name, chosen),
         source=label,
         name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
         archs=config.archs if module.archs is None else module.archs,
         include_dirs=tuple(_label(folder) for folder in include_dirs),
-        defines={**config.defines, **module.defines},
+        defines={n: v for n, v in {**config.defines, **module.defines, **chosen}.items() if v is not False},
         options={**config.options, **module.options},
         toolkit_headers=config.toolkit_headers,
         host_code=config.host_code,
@@ -188,7 +193,7 @@ def _check_names(specs: Sequence[ModuleSpec], where: str, problems: list[str]) -
     """Names that differ in case only would be one file on some systems."""
     seen: dict[tuple[str, str], ModuleSpec] = {}
     for spec in specs:
-        key = (spec.package, spec.name.lower())
+        key = (spec.package, image_stem(spec.name).lower())
         if other := seen.get(key):
             problems.append(
                 f"{where}.modules: {other.source} and {spec.source} are both called {spec.name!r} (case does not "

@@ -601,6 +601,11 @@ def _refusal(job: CompileJob, log: str) -> str:
         message += f"\n{' <- '.join(chain)} (what includes what)"
     if match := re.search(r'(?:cannot|could not) open source file "([^"]+)"', log):
         message += f"\nhint: {_header_hint(job, match[1])}"
+    elif log.startswith("__nv_nvrtc_builtin_header.h") and job.unit.defines:
+        message += (
+            f"\nhint: a macro ({', '.join(sorted(job.unit.defines))}) changes NVRTC's own header; give it a longer "
+            "name, which no header uses"
+        )
     elif "execution space" in log or "host function" in log or "host variable" in log:
         message += (
             "\nhint: this is host code, which NVRTC does not compile; guard it with #ifndef __CUDACC_RTC__, or move "

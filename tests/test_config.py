@@ -24,7 +24,7 @@ KEYS = (
     "archs sources include-dirs toolkit-headers host-code defines options headers jit package cuda nvrtc cache "
     "cache-max-size jobs compile-timeout modules"
 ).split()
-MODULE_KEYS = "source name name-expressions archs include-dirs defines options".split()
+MODULE_KEYS = "source name name-expressions archs include-dirs defines options variants".split()
 
 
 def config(environ: dict[str, str] | None = None, /, **table: Any) -> Config:
@@ -570,6 +570,44 @@ class TestModuleDefinesAndOptions:
         """A module's tables are read like the hook's; their mistakes are tested with those."""
         assert module(defines={"N": 3, "B": True}).defines == {"N": "3", "B": True}
         assert module(options={"ftz": True}).options == {"ftz": True}
+
+
+class TestModuleVariants:
+    def test_good(self) -> None:
+        """`variants` have macros with a list of values each; numbers become text, `true` and `false` stay."""
+        found = module(variants={"TILE": [16, 32], "T": ["float", "std::pair<int*>"], "FAST": [True, False]}).variants
+        assert found == {"TILE": ("16", "32"), "T": ("float", "std::pair<int*>"), "FAST": (True, False)}
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            (["TILE"], "variants: expected a table of macros with a list of values each"),
+            ({}, "variants: expected a table"),
+            ({"TILE": 16}, "variants.TILE: expected a list of values, found 16"),
+            ({"TILE": []}, "variants.TILE: expected a list of values"),
+            ({"TILE": [[16]]}, "variants.TILE: expected a string, a number or true"),
+            ({"1": [1]}, "variants.1: '1' is no macro name"),
+            ({"T": ["a,b"]}, "variants.T: 'a,b' cannot be part of a module's name"),
+            ({"T": ["a[1]"]}, "variants.T: 'a[1]' cannot be part"),
+            ({"T": ["x?1:0"]}, "variants.T: 'x?1:0' cannot be part"),
+            ({"T": ['"s"']}, "cannot be part of a module's name"),
+            ({"T": ["n\u00e4"]}, "cannot be part of a module's name"),
+            ({"T": [""]}, "variants.T: '' cannot be part"),
+            ({"T": ["a\nb"]}, "variants.T: a macro's value is one line"),
+            ({"T": [1, "1"]}, "variants.T: has '1' twice"),
+            ({"T": ["u  v", "u v"]}, "variants.T: has 'u v' twice"),
+            ({"A": list(range(33)), "B": list(range(32))}, "variants: more than 1024 combinations"),
+        ],
+    )
+    def test_bad(self, value: Any, told: str) -> None:
+        """What gives no modules with names of their own is refused."""
+        assert told in module_mistake("variants", value)
+
+    def test_a_macro_in_both_tables(self) -> None:
+        """A macro cannot have one value and several in one entry."""
+        entry = {"source": "a.cu", "defines": {"N": 1}, "variants": {"N": [1, 2]}}
+        (told,) = mistakes({"archs": ["90"], "modules": [entry]})
+        assert told == "modules[0].variants.N: is in defines of the same entry as well; keep one of them"
 
 
 class TestMistakesTogether:
