@@ -23,7 +23,7 @@ import pytest
 from jobs import KERNEL, TESTS, can_mount, compile_alone, in_mounts, make_job, write
 from support import run_python
 
-from hatch_cuda_kernels import CompilationError, CudaKernelsWarning, cache, errors, plan
+from hatch_cuda_kernels import CompilationError, CudaKernelsWarning, cache, errors, plan, records
 from hatch_cuda_kernels.cache import KernelCache, default_directory, load_or_compile
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 
@@ -143,28 +143,28 @@ def test_r1_swapped(warm: KernelCache, tree: Path, job: CompileJob, image: Compi
 def test_r1_sealed_nonsense(warm: KernelCache, job: CompileJob) -> None:
     """A record with a fitting digest and nonsense in it is a miss, not an exception."""
     reads = f"reads {job.key}"
-    good = warm._load(reads)
+    good = cache._load(warm.layers[0], reads)
     assert good
     nonsense_sets: tuple[Any, ...] = (None, 1, [1], [{}], [{"files": 1, "installed": {}, "missing": []}], {"files": {}})
     for sets in nonsense_sets:
-        warm._save(reads, {"sets": sets if sets is None or isinstance(sets, list) else [sets]})
+        cache._save(warm.layers[0], reads, {"sets": sets if sets is None or isinstance(sets, list) else [sets]})
         assert warm.lookup(job) is None
-    warm._save(reads, {"sets": good["sets"]})
+    cache._save(warm.layers[0], reads, {"sets": good["sets"]})
     result = f"result {plan.Reads(**good['sets'][0] | {'missing': ()}).result_key(job.key)}"
-    record = warm._load(result)
+    record = cache._load(warm.layers[0], result)
     assert record
     for field in ("kernels", "entries", "warnings", "seconds", "sha256", "size", "architecture"):
         values: tuple[Any, ...] = (None, [], {"k": 1}, "x", 10**400, {"k": {"registers": "many"}})
         for nonsense in values:
             if nonsense in ([], "x") and field in ("warnings",):
                 continue
-            warm._save(result, {**record, field: nonsense})
+            cache._save(warm.layers[0], result, {**record, field: nonsense})
             found = warm.lookup(job)
             assert found is None or field in ("kernels", "entries", "warnings")
     for text in (b"", b"{}", b"[" * 100_000, b'{"a":' * 50_000, b"\xff", b"NaN", b"1" * 10_000):
         import hashlib
 
-        warm.write(result, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
+        warm.layers[0].write(result, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
         assert warm.lookup(job) is None
 
 
@@ -236,12 +236,15 @@ def test_r2_linked_folder(warm: KernelCache, job: CompileJob, tmp_path: Path, le
     before = sorted((tmp_path / "moved").rglob("*"))
     with pytest.warns(CudaKernelsWarning):
         assert warm.lookup(job) is None
-        path_of = warm._path("a key")
+        path_of = warm.layers[0].store.path("a key")
         if level == "shard":
             path_of = path
-            assert not warm.write(f"reads {job.key}", b"x") or warm._path(f"reads {job.key}").parent != path.parent
+            assert (
+                not warm.layers[0].write(f"reads {job.key}", b"x")
+                or warm.layers[0].store.path(f"reads {job.key}").parent != path.parent
+            )
         else:
-            assert not warm.write("a key", b"x")
+            assert not warm.layers[0].write("a key", b"x")
     assert not path_of.is_symlink()
     assert [p for p in sorted((tmp_path / "moved").rglob("*")) if p not in before] == []
 
@@ -300,7 +303,7 @@ def test_r2_writable_inside(tmp_path: Path, job: CompileJob, image: CompiledImag
     store.store(job, image)
     store = KernelCache.open(str(tmp_path / "cache"))
     assert store.lookup(job) == image
-    path = store._path(f"blob {image.sha256}")
+    path = store.layers[0].store.path(f"blob {image.sha256}")
     target = {"entry": path, "shard": path.parent, "entries": path.parent.parent}[level]
     target.chmod(mode if level == "entry" else mode | 0o111)
     with pytest.warns(CudaKernelsWarning, match="can be written by others"):
@@ -455,8 +458,9 @@ def test_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.CACHE_VARIABLE, "0")
     store = KernelCache.from_environment()
     assert store.directory is None
-    assert not store.write("a", b"b")
-    assert store.read("a") is None
+    assert store.layers == ()
+    store.remember("a", b"b")
+    assert store.recall("a") is None
 
 
 # -- R4: errors of the system ------------------------------------------------------------------------------------
@@ -692,7 +696,7 @@ def test_r7_removal(tmp_path: Path, job: CompileJob, image: CompiledImage, way: 
             if way == "rmtree":
                 shutil.rmtree(tmp_path / "cache", ignore_errors=True)
             elif way == "evict":
-                evictor.write("something", b"x" * 200)
+                evictor.layers[0].write("something", b"x" * 200)
             else:
                 KernelCache.open(str(store.directory)).clear()
             time.sleep(0.0005)
@@ -771,13 +775,13 @@ def test_r9_least_recently_used(tmp_path: Path, job: CompileJob, image: Compiled
     """Eviction takes what was not read for longest, whatever the mount does about access times."""
     store = KernelCache.open(str(tmp_path / "cache"), max_size=5000)
     for name in "abcd":
-        store.write(name, name.encode() * 1000)
+        store.layers[0].write(name, name.encode() * 1000)
         time.sleep(0.01)
-    assert store.read("a")
+    assert store.layers[0].read("a")
     time.sleep(0.01)
-    store.write("e", b"e" * 2000)
-    assert {name for name in "abcde" if store.read(name)} >= {"a", "e", "d"}
-    assert store.read("b") is None
+    store.layers[0].write("e", b"e" * 2000)
+    assert {name for name in "abcde" if store.layers[0].read(name)} >= {"a", "e", "d"}
+    assert store.layers[0].read("b") is None
 
 
 @posix
@@ -844,7 +848,7 @@ def test_r10_releases(
 
 def test_r10_schema(warm: KernelCache, job: CompileJob, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record of another schema is a miss."""
-    monkeypatch.setattr(cache, "_SCHEMA", 99)
+    monkeypatch.setattr(records, "_SCHEMA", 99)
     assert warm.lookup(job) is None
 
 
@@ -872,8 +876,10 @@ def test_r12_inert(warm: KernelCache, image: CompiledImage) -> None:
         data = path.read_bytes()
         assert data == image.data or json.loads(data.partition(b"\n")[2])["schema"] == 1
         assert not path.stat().st_mode & 0o111
-    text = Path(cache.__file__).read_text("utf-8")
-    assert not [word for word in ("pickle", "marshal", "eval(", "exec(", "shelve") if word in text]
+    package = Path(cache.__file__).parent
+    for source in (package / "cache.py", package / "records.py", *(package / "stores").glob("*.py")):
+        text = source.read_text("utf-8")
+        assert not [word for word in ("pickle", "marshal", "eval(", "exec(", "shelve") if word in text], source
 
 
 # -- layout, counters, facts -------------------------------------------------------------------------------------
@@ -888,8 +894,8 @@ def test_layout(tmp_path: Path) -> None:
     keys = ["plain", "reads 0123", "with/slash", "ümlaut", "x" * 5000]
     for key in keys:
         theirs[key] = key.encode()
-        assert store.read(key) == key.encode()
-        assert store.write(f"ours {key}", b"!" + key.encode())
+        assert store.layers[0].read(key) == key.encode()
+        assert store.layers[0].write(f"ours {key}", b"!" + key.encode())
         assert theirs[f"ours {key}"] == b"!" + key.encode()
 
 
@@ -899,7 +905,7 @@ def test_read_without_cuda(tmp_path: Path, tree: Path, warm: KernelCache) -> Non
 from hatch_cuda_kernels.cache import KernelCache
 store = KernelCache.open(sys.argv[1])
 found = [path for path, _ in store.entries()]
-assert store.read("nothing") is None
+assert store.layers[0].read("nothing") is None
 report(["cuda" in sys.modules, len(found), len(list(store.verify()))])
 """
     arguments = [str(warm.directory)]

@@ -21,7 +21,7 @@ ARROWS = {
     "arch": "",
     "arguments": "catalog errors",
     "build": "arch cache config errors manifest modules nvrtc plan sources toolchain variants worker",
-    "cache": "arch errors manifest plan toolkit",
+    "cache": "errors plan records stores.directory stores.files stores.layers stores.state",
     "catalog": "arch errors manifest package selection variants",
     "cli": "_version arch catalog errors manifest package selection target",
     "compiler": "errors hostcode manifest nvrtc plan sources",
@@ -51,9 +51,16 @@ ARROWS = {
     "package": "errors manifest",
     "plan": "_version arch hostcode manifest sources standins",
     "plugin": "build config editable errors manifest modules sources toolchain",
+    "records": "arch errors manifest plan toolkit",
     "selection": "arch manifest",
     "sources": "errors",
     "standins": "",
+    "stores": "",
+    "stores.base": "",
+    "stores.directory": "base files",
+    "stores.files": "base",
+    "stores.layers": "..errors state",
+    "stores.state": "files",
     "stubs": "manifest",
     "target": "catalog errors manifest package",
     "toolchain": "arch errors",
@@ -91,7 +98,7 @@ def imports(tree: ast.AST, *, late: bool) -> Iterator[str]:
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             continue
         if isinstance(node, ast.ImportFrom) and node.level > 1:
-            yield f"{'.' * node.level}{node.module}"  # no folder knows what is above it
+            yield f"{'.' * node.level}{node.module}"
         if isinstance(node, ast.ImportFrom) and node.level == 1 and not late:
             yield from [node.module] if node.module else [alias.name for alias in node.names]
         if inside and late:

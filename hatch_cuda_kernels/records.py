@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of a compile beside its image, and when it may be believed: pure functions of a record and a job.
+
+A record is JSON, sealed by its own digest, and says under which key it belongs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .arch import Architecture
+from .errors import CudaKernelsError
+from .manifest import Omission, Resources, canonical_json
+from .plan import CompiledImage, CompileJob, Reads
+from .toolkit import ANY_HEADER, digest_header, digest_roots, find_header, installed_roots
+
+__all__ = ["compiled_image", "image_named", "reads_in", "record_of", "seal", "still_holds", "unseal"]
+
+_SCHEMA = 1
+_MAX_RECORD = 1 << 25
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, CudaKernelsError)
+
+
+def seal(key: str, record: Mapping[str, Any]) -> bytes:
+    """A record as it is stored under `key`."""
+    body = canonical_json({**record, "schema": _SCHEMA, "at": key})
+    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def unseal(data: bytes, key: str | None = None) -> dict[str, Any] | None:
+    """The record in a sealed entry, or None where its digest fails or it belongs under another key."""
+    if not 66 <= len(data) <= _MAX_RECORD or data[64:65] != b"\n":
+        return None
+    if hashlib.sha256(data[65:]).hexdigest().encode() != data[:64]:
+        return None
+    try:
+        record = json.loads(data[65:])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or record.get("schema") != _SCHEMA or not isinstance(record.get("at"), str):
+        return None
+    return record if key is None or record["at"] == key else None
+
+
+def reads_in(record: Mapping[str, Any] | None) -> Iterator[Reads]:
+    """What the last compiles of a job read, newest first; what is malformed is left out."""
+    sets = record.get("sets") if record else None
+    for entry in sets if isinstance(sets, list) else []:
+        with contextlib.suppress(*_MALFORMED):
+            yield Reads(
+                files={str(label): str(digest) for label, digest in entry["files"].items()},
+                installed={str(name): str(digest) for name, digest in entry["installed"].items()},
+                missing=tuple(str(name) for name in entry["missing"]),
+            )
+
+
+def still_holds(reads: Reads, job: CompileJob) -> bool:
+    """Whether a compile of `job` now would read the same."""
+    try:
+        return _holds(reads, job)
+    except OSError:  # a header that vanished, or may not be read any more
+        return False
+
+
+def _holds(reads: Reads, job: CompileJob) -> bool:
+    files = job.unit.closure.files
+    if any(label not in files or files[label].sha256 != digest for label, digest in reads.files.items()):
+        return False
+    if not reads.installed and not reads.missing:
+        return True
+    roots = installed_roots()
+    for name, digest in reads.installed.items():
+        if name == ANY_HEADER:
+            if digest_roots(roots) != digest:
+                return False
+            continue
+        path = find_header(name, roots)
+        if path is None or digest_header(path) != digest:
+            return False
+    return all(find_header(name, roots) is None for name in reads.missing)
+
+
+def record_of(image: CompiledImage) -> dict[str, Any]:
+    """What is kept of an image beside its bytes and what it read."""
+    return {
+        "architecture": str(image.architecture),
+        "release": image.release,
+        "sha256": image.sha256,
+        "size": len(image.data),
+        "kernels": dict(image.kernels),
+        "entries": {name: found.to_dict() if found else {} for name, found in image.entries.items()},
+        "warnings": list(image.warnings),
+        "passed_over": [omission.to_dict() for omission in image.passed_over],
+        "seconds": image.seconds,
+    }
+
+
+def image_named(record: Mapping[str, Any], job: CompileJob) -> tuple[str, int] | None:
+    """(digest, size) of the image that a record names, if it is this job's."""
+    digest, size = record.get("sha256"), record.get("size")
+    if record.get("architecture") != str(job.architecture) or record.get("release") != job.release:
+        return None
+    return (digest, size) if isinstance(digest, str) and type(size) is int else None
+
+
+def compiled_image(record: Mapping[str, Any], job: CompileJob, data: bytes, reads: Reads) -> CompiledImage | None:
+    """The image of a job out of its record and its bytes; None where the record is malformed."""
+    with contextlib.suppress(*_MALFORMED):
+        return CompiledImage(
+            architecture=Architecture.parse(record["architecture"]),
+            release=job.release,
+            data=data,
+            kernels={str(name): str(symbol) for name, symbol in record["kernels"].items()},
+            entries={
+                str(name): Resources.from_dict(found, "entries") if found else None
+                for name, found in record["entries"].items()
+            },
+            reads=reads,
+            warnings=tuple(str(warning) for warning in record["warnings"]),
+            passed_over=tuple(Omission.from_dict(found, "passed_over") for found in record["passed_over"]),
+            seconds=float(record["seconds"]),
+        )
+    return None

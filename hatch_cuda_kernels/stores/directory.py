@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of files, laid as cuda.core's `FileStreamProgramCache` lays them, and read without it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .base import Store, key_digest, value_bytes
+from .files import POSIX, check_owner, read_regular
+
+__all__ = ["DirectoryStore"]
+
+_ATTEMPTS = 20
+_STALE_SECONDS = 600.0
+
+
+class DirectoryStore(Store):
+    """A directory that only this user, or root, can write to. No link below it is followed."""
+
+    def __init__(self, directory: Path, *, shared: bool = False, max_size: int | None = None) -> None:
+        """Make the directory where it is missing. `shared`: others may read what is written. Raises OSError."""
+        self._mode = 0o755 if shared else 0o700
+        self._max_size = max_size
+        self.name = str(directory)
+        directory.mkdir(mode=self._mode, parents=True, exist_ok=True)
+        self.directory = Path(os.path.realpath(directory))
+        status = self.directory.stat()
+        check_owner(self.directory, status)
+        self.private = not POSIX or status.st_mode & 0o077 == 0
+        """Whether nobody else can even enter it."""
+        self._shared = shared and not self.private
+
+    def path(self, key: bytes | str) -> Path:
+        """Where FileStreamProgramCache keeps a key. Reads go there directly, so that they need no cuda.core."""
+        digest = key_digest(key)
+        return self.directory / "entries" / digest[:2] / digest[2:]
+
+    def get(self, key: bytes | str, default: bytes | None = None) -> bytes | None:
+        """The bytes under `key`, or `default`. Raises OSError for what could be another's."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.read_file(self.path(key))
+        return default
+
+    def read_file(self, path: Path, *, touch: bool = True) -> bytes:
+        """Read an entry without following a link, blocking on a FIFO, or believing what others could have written."""
+        if POSIX:
+            for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
+                check_owner(folder, folder.lstat(), private=self.private)
+        return read_regular(path, self.private, touch=touch)
+
+    @functools.cached_property
+    def _writer(self) -> Any:
+        from cuda.core.utils import FileStreamProgramCache
+
+        return FileStreamProgramCache(self.directory, max_size_bytes=self._max_size)
+
+    def __setitem__(self, key: bytes | str, value: Any) -> None:
+        data, path = value_bytes(value), self.path(key)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.make_folders(path.parent.parent, path.parent, self.directory / "tmp")
+                self._writer[key] = data
+                break
+            except (FileNotFoundError, FileExistsError):  # `cache clear` or `rm -rf` between two of its steps
+                if attempt == _ATTEMPTS:
+                    raise
+        if self._shared:
+            with contextlib.suppress(FileNotFoundError):
+                path.chmod(0o644)
+
+    def make_folders(self, *folders: Path) -> None:
+        """Make folders of the cache that are missing, and refuse those that others could write to."""
+        for folder in (self.directory, *folders):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=self._mode)
+            if POSIX:
+                check_owner(folder, folder.lstat(), private=self.private)
+
+    def __delitem__(self, key: bytes | str) -> None:
+        try:
+            self.path(key).unlink()
+        except FileNotFoundError:
+            raise KeyError(key) from None
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.entries())
+
+    def entries(self) -> Iterator[tuple[Path, int]]:
+        """Path and size of every entry, of whatever kind of file."""
+        for folder, directories, names in os.walk(self.directory / "entries"):
+            directories.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                with contextlib.suppress(FileNotFoundError):
+                    yield path, path.lstat().st_size
+
+    def clear(self) -> None:
+        """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError.
+
+        Folders stay, so that no writer loses the one that it is about to use.
+        """
+        for path, _ in list(self.entries()):
+            path.unlink(missing_ok=True)
+        for path in (self.directory / "tmp").glob("*"):
+            with contextlib.suppress(OSError):
+                if path.lstat().st_mtime < time.time() - _STALE_SECONDS:
+                    path.unlink()

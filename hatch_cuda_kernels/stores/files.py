@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Reading files that nobody else could have written, without ever following a link or blocking on a FIFO."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from pathlib import Path
+
+from .base import MAX_ENTRY
+
+__all__ = ["POSIX", "check_owner", "read_regular"]
+
+POSIX = os.name == "posix"
+
+
+def read_regular(path: Path, private: bool, *, touch: bool = False) -> bytes:
+    """The bytes of a regular file of this user's, or root's. Raises OSError."""
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, os.O_RDONLY | flags)
+    with os.fdopen(handle, "rb") as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY:
+            raise OSError(f"{path} is not a regular file of a sane size")
+        check_owner(path, status, private=private)
+        data = stream.read()
+        if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
+            with contextlib.suppress(OSError):
+                os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
+    return data
+
+
+def check_owner(path: Path, status: os.stat_result, *, private: bool = False) -> None:
+    """Raise OSError unless only this user, or root, could have written there.
+
+    `private`: nobody else can reach it, so that modes do not matter; a umask of 002 is common.
+    """
+    if not POSIX:
+        return
+    if stat.S_ISLNK(status.st_mode):
+        raise OSError(f"{path} is a symbolic link")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise OSError(f"{path} belongs to another user")
+    if not private and status.st_mode & 0o022:
+        raise OSError(f"{path} can be written by others")

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""One place of a cache as a build sees it: it never raises, never blocks for long, and is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from ..errors import first_line, warn_once
+from .state import Counts
+
+__all__ = ["Layer"]
+
+_STALL_SECONDS = 1.0
+_FAILURES = 3
+_WRITERS = 8
+_FLUSH_SECONDS = 60.0
+
+
+class Layer:
+    """A store with a guard: any failure is one warning and a miss.
+
+    A remote one is left alone for the rest of this object's life once it stalled, or failed several times in a row: a
+    dead remote costs one short wait. What is written to it is written behind the caller's back, until `flush`.
+    """
+
+    def __init__(self, store: Any, *, writable: bool = True) -> None:
+        """`store` speaks ProgramCacheResource; a Store, or one of cuda.core's."""
+        self.store = store
+        self.name: str = getattr(store, "name", type(store).__name__)
+        self.remote: bool = getattr(store, "remote", False)
+        self.writable = writable
+        self._counts = Counts()
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._given_up = False
+        self._problem: str | None = None
+        self._writers: ThreadPoolExecutor | None = None
+        self._behind: list[Future[object]] = []
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still asked."""
+        return not self._given_up
+
+    def read(self, key: bytes | str) -> bytes | None:
+        """The bytes under `key`; None where there are none, or something went wrong."""
+        if self._given_up:
+            return None
+        with self.guarded("read"):
+            data: bytes | None = self.store.get(key)
+            if data is not None:
+                self.add(Counts(bytes_read=len(data)))
+            return data
+        return None
+
+    def write(self, key: bytes | str, data: Any) -> bool:
+        """Put bytes under `key`; whether that went well."""
+        if not self.writable or self._given_up:
+            return False
+        with self.guarded("written"):
+            self.store[key] = data
+            self.add(Counts(bytes_written=len(data)))
+            return True
+        return False
+
+    def behind(self, work: Callable[[], object]) -> None:
+        """Do `work` now, or, where it waits for another machine, meanwhile."""
+        if not self.remote:
+            work()
+            return
+        if self._given_up:
+            return
+        if self._writers is None:
+            self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="cache")
+        self._behind.append(self._writers.submit(work))
+
+    def flush(self, *, patient: bool = True) -> None:
+        """Wait, for a bounded time, until what was written behind is there; `patient=False` drops the rest."""
+        if self._writers is not None:
+            late = wait(self._behind, timeout=_FLUSH_SECONDS if patient else 0).not_done
+            self._writers.shutdown(wait=False, cancel_futures=True)
+            self._writers = None
+            self._behind.clear()
+            if late and patient:
+                warn_once(
+                    f"the compile cache at {self.name} takes too long to write to; {len(late)} images are left out"
+                )
+        self.report()
+
+    def report(self) -> None:
+        """Say what went wrong with another machine, if anything did: once, and not from a thread of its own."""
+        if self._problem:
+            warn_once(self._problem)
+
+    def close(self, *, patient: bool = True) -> None:
+        """Flush, and let go of the store."""
+        self.flush(patient=patient)
+        with self.guarded("closed"):
+            self.store.close()
+
+    # -- counting ------------------------------------------------------------------------------------------------
+
+    def add(self, counts: Counts) -> None:
+        """Count."""
+        with self._lock:
+            self._counts += counts
+
+    def take(self) -> Counts:
+        """The counts so far, to be counted from nothing again."""
+        with self._lock:
+            counts, self._counts = self._counts, Counts()
+        return counts
+
+    # -- failures ------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def guarded(self, doing: str) -> Iterator[None]:
+        """Turn any failure of the store into one warning."""
+        begin = time.monotonic()
+        try:
+            yield
+            self._failures = 0
+        except Exception as error:  # whatever a store or a file system raises, the work goes on without it
+            self.add(Counts(errors=1))
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
+            problem = f"the compile cache at {self.name} cannot be {doing} ({reason}); going on without it"
+            if not self.remote:
+                warn_once(problem)
+                return
+            self._failures += 1
+            self._problem = self._problem or problem
+            if self._failures >= _FAILURES or time.monotonic() - begin >= _STALL_SECONDS:
+                self._given_up = True
