@@ -56,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print JSON instead of text")
 
+    command = commands.add_parser("init", parents=[common], help="write the hook table for the .cu files of a project")
+    command.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the project's root; default: here")
+    command.add_argument("--dry-run", action="store_true", help="print it and write nothing")
+    command.set_defaults(run=_init)
+
     command = commands.add_parser("inspect", parents=[target, common], help="show modules, images and resources")
     command.add_argument("--sources", action="store_true", help="show what was passed over in the sources, and why")
     command.set_defaults(run=_inspect)
@@ -107,6 +112,25 @@ def _version(text: str) -> tuple[int, int]:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, indent=1, sort_keys=True))
+
+
+# -- init --------------------------------------------------------------------------------------------------------
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from .init import propose
+
+    proposal = propose(arguments.folder)
+    if not arguments.dry_run:
+        proposal.write()
+    if arguments.json:
+        value = {"file": str(proposal.file.path), "written": not arguments.dry_run, "addition": proposal.addition}
+        _print_json({"schema": 1, **value, "notes": list(proposal.notes)})
+        return 0
+    print(proposal.addition if arguments.dry_run else f"{proposal.file.path}: wrote\n\n{proposal.addition}")
+    for note in proposal.notes:
+        print(f"To do: {note}", file=sys.stderr)
+    return 0
 
 
 # -- inspect -----------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ __all__ = [
     "scan_text",
     "text_problem",
     "walk_files",
+    "without_comments",
 ]
 
 _MAX_COMPUTED = 8192
@@ -93,14 +94,15 @@ _FILE_NAMES = re.compile(rb"\b__FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_
 _TIME_NAMES = re.compile(rb"\b__(?:DATE|TIME|TIMESTAMP)__\b")
 
 
-def _without_comments(data: bytes) -> bytes:
+def without_comments(data: bytes) -> bytes:
+    """A source's text with a space for each comment, and spliced lines joined."""
     text = _SPLICE.sub(b"", data)
     return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)
 
 
 def scan_text(data: bytes) -> Scan:
     """Find every include that some set of macros could make active. Comments and string literals are not code."""
-    text = _without_comments(data)
+    text = without_comments(data)
     includes: dict[Include, None] = {}
     computed: dict[str, None] = {}
     for match in [*_DIRECTIVE.finditer(text), *_HAS_INCLUDE.finditer(text)]:
@@ -380,7 +382,7 @@ def _macro_bodies(files: Iterable[SourceFile], defines: Mapping[str, str | bool]
     """Every body that an object-like macro is given anywhere."""
     macros: dict[str, set[str]] = {name: {"1" if value is True else str(value)} for name, value in defines.items()}
     for file in files:
-        for match in _OBJECT_MACRO.finditer(_without_comments(file.data)):
+        for match in _OBJECT_MACRO.finditer(without_comments(file.data)):
             macros.setdefault(os.fsdecode(match["name"]), set()).add(os.fsdecode((match["body"] or b"").strip()))
     return macros
 

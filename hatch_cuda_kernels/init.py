@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The first hook table of a project, proposed from what its files tell. What is there already stays as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .config import HOOK
+from .errors import ConfigurationError
+from .hints import python_with_cuda, read_hints
+from .hooktable import HookTable, comment, quote
+from .layout import guess_layout
+from .survey import Source, survey_sources, tree_files
+from .tomlfile import TomlFile, sub_table
+
+__all__ = ["Proposal", "propose"]
+
+_BUILD_SYSTEM = '[build-system]\nrequires = ["hatchling", "hatch-cuda-kernels"]\nbuild-backend = "hatchling.build"\n'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """What a file would get, and what its author has to do besides."""
+
+    file: TomlFile
+    addition: str
+    notes: tuple[str, ...]
+
+    def write(self) -> None:
+        """Put it into the file."""
+        self.file.write(self.file.with_addition(self.addition))
+
+
+def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> Proposal:
+    """Look at a project and propose its hook table. Raises ConfigurationError where there is nothing to propose."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise ConfigurationError(f"{root}: no such folder; name the one that has, or is to have, pyproject.toml")
+    files = tree_files(root)
+    pyproject, hatch = TomlFile.read(root / "pyproject.toml"), TomlFile.read(root / "hatch.toml")
+    target, prefix = (hatch, "build") if "build" in hatch.values else (pyproject, "tool.hatch.build")
+    build = sub_table(target.values, prefix)
+    _refuse_second(target, build, prefix)
+    sources, include_dirs = survey_sources(root, files)
+    layout = guess_layout(sub_table(pyproject.values, "project"), build, files)
+    table = HookTable(prefix, layout, build, sources)
+    strings = python_with_cuda(root, files)
+    if not table.chosen:
+        raise ConfigurationError(_nothing_to_compile(root, sources, strings))
+    if not layout.packages:
+        raise ConfigurationError(
+            f"{root} has no import package, and a wheel's kernels belong to one; make a folder with an __init__.py, "
+            "such as my_app/, put the .cu files into it and run this again"
+        )
+    addition = table.render(include_dirs, read_hints(root, files, environ))
+    notes = [*_notes(pyproject, files, strings)]
+    if missing := _missing_tables(pyproject, root):
+        if target is pyproject:
+            addition = f"{missing}\n{addition}"
+        else:
+            notes.append(f"{pyproject.path} lacks:\n\n{missing}")
+    target.with_addition(addition)
+    return Proposal(file=target, addition=addition, notes=tuple(notes))
+
+
+def _refuse_second(target: TomlFile, build: Mapping[str, Any], prefix: str) -> None:
+    for path in ("hooks", "targets.wheel.hooks"):
+        if HOOK in sub_table(build, path):
+            raise ConfigurationError(
+                f"{target.path} has a table [{prefix}.{path}.{HOOK}] already, and it stays as it is; remove it to "
+                "begin anew"
+            )
+
+
+def _missing_tables(pyproject: TomlFile, root: Path) -> str:
+    """`[build-system]` and `[project]`, where there is none."""
+    tables = []
+    if "build-system" not in pyproject.values:
+        tables.append(_BUILD_SYSTEM)
+    if "project" not in pyproject.values:
+        try:
+            setup = (root / "setup.py").read_text("utf-8", "replace")
+        except OSError:
+            setup = ""
+        named = re.search(r"""\bname\s*=\s*["']([A-Za-z0-9][\w.-]*[A-Za-z0-9])["']""", setup)
+        version = re.search(r"""\bversion\s*=\s*["'](\d[\w.+-]*)["']""", setup)
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-._") or "my-app"
+        tables.append(
+            comment("From setup.py." if named else "Guessed from the folder's name.")
+            + f"[project]\nname = {quote(named[1] if named else name)}\n"
+            + f'version = {quote(version[1] if version else "0.1.0")}\nrequires-python = ">=3.10"\n'
+            + 'dependencies = ["hatch-cuda-kernels[cu13]"]\n'
+        )
+    return "\n".join(tables)
+
+
+def _nothing_to_compile(root: Path, sources: Sequence[Source], strings: Sequence[str]) -> str:
+    if sources:
+        text = f"no .cu file of {root} has a kernel (__global__): {', '.join(source.label for source in sources)}"
+    else:
+        text = f"{root} has no .cu file"
+    if strings:
+        return f"{text}; these hold CUDA source as a string, move it into .cu files first: {', '.join(strings)}"
+    return f"{text}; write one, such as my_app/saxpy.cu, and run this again"
+
+
+def _notes(pyproject: TomlFile, files: Sequence[str], strings: Sequence[str]) -> Iterable[str]:
+    """What this leaves to the author."""
+    system = pyproject.values.get("build-system")
+    if system is None and "setup.py" in files:
+        yield "setup.py: with a [build-system] for hatchling, pip no longer runs it; move what it says into [project]"
+    if isinstance(system, dict):
+        backend = system.get("build-backend", "setuptools")
+        names = {_distribution(text) for text in system.get("requires", [])}
+        if backend != "hatchling.build":
+            yield (
+                f"[build-system]: the build backend is {backend}, and the hook runs in hatchling. It stays as it is; "
+                f"where nothing else needs that backend, write:\n\n{_BUILD_SYSTEM}"
+            )
+        elif "hatch-cuda-kernels" not in names:
+            yield '[build-system]: add "hatch-cuda-kernels" to requires; it was left as it is'
+    project = pyproject.values.get("project")
+    if isinstance(project, dict):
+        if "hatch-cuda-kernels" not in {_distribution(text) for text in project.get("dependencies", [])}:
+            yield '[project]: add "hatch-cuda-kernels[cu13]" to dependencies, for load_kernel on the machines of users'
+        if "requires-python" not in project:
+            yield '[project]: add requires-python = ">=3.10"; without it the wheel is tagged for Python 2 as well'
+    if strings:
+        yield f"CUDA source in Python strings is not compiled ahead; move it into .cu files: {', '.join(strings)}"
+
+
+def _distribution(requirement: object) -> str:
+    """The normalised name that a requirement begins with."""
+    match = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", str(requirement).strip())
+    return re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
