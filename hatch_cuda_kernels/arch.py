@@ -8,7 +8,7 @@ The rules are those of the CUDA C++ programming guide ("Compute capabilities", "
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -48,9 +48,8 @@ FAMILIES: dict[int, frozenset[Capability]] = {
 _FIRST_WITH_SUFFIX = {"": 0, "a": 90, "f": 100}
 _SUFFIX_RANK = {"a": 2, "f": 1, "": 0}
 
-_NAME = re.compile(r"(?P<kind>sm|compute)_(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)", re.ASCII)
-_TORCH = re.compile(r"(?P<major>[1-9]\d?)\.(?P<minor>\d)(?P<suffix>[af]?)(?P<ptx>\+PTX)?", re.ASCII)
-_CMAKE = re.compile(r"(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)(?:-(?P<kind>real|virtual))?", re.ASCII)
+_TORCH = r"(?a:(?P<major>[1-9]\d?)\.(?P<minor>\d)(?P<suffix>[af]?)(?P<ptx>\+PTX)?)"
+_CMAKE = r"(?a:(?P<number>[1-9]\d{1,2})(?P<suffix>[af]?)(?:-(?P<kind>real|virtual))?)"
 _KEYWORDS = ("all", "all-major", "native")
 
 
@@ -83,10 +82,13 @@ class Architecture:
     @classmethod
     def parse(cls, name: str) -> Architecture:
         """Parse NVRTC's own spelling. Raises ValueError for anything else."""
-        match = _NAME.fullmatch(name)
-        if match is None:
+        kind, _, target = name.partition("_")
+        suffix = target[-1:] if target.endswith(("a", "f")) else ""
+        number = target.removesuffix(suffix)
+        plain = number.isascii() and number.isdigit() and len(number) in (2, 3) and number[0] != "0"
+        if kind not in ("sm", "compute") or not plain:
             raise ValueError(f"{name!r} is no architecture as NVRTC spells it, such as sm_90a or compute_90")
-        return cls(int(match["number"]), match["suffix"], match["kind"] == "compute")
+        return cls(int(number), suffix, kind == "compute")
 
 
 def format_capability(capability: Capability) -> str:
@@ -205,13 +207,13 @@ def expand_architectures(
 
 
 def _parse_spelling(spelling: str) -> list[Architecture]:
-    if match := _NAME.fullmatch(spelling):
-        return [Architecture(int(match["number"]), match["suffix"], match["kind"] == "compute")]
-    if match := _TORCH.fullmatch(spelling):
+    with contextlib.suppress(ValueError):
+        return [Architecture.parse(spelling)]
+    if match := re.fullmatch(_TORCH, spelling):
         number = int(match["major"]) * 10 + int(match["minor"])
         real = Architecture(number, match["suffix"])
         return [real, Architecture(number, match["suffix"], True)] if match["ptx"] else [real]
-    if match := _CMAKE.fullmatch(spelling):
+    if match := re.fullmatch(_CMAKE, spelling):
         kinds = {"real": [False], "virtual": [True], None: [False, True]}[match["kind"]]
         return [Architecture(int(match["number"]), match["suffix"], virtual) for virtual in kinds]
     return []
@@ -226,5 +228,7 @@ def _unknown_spelling(spelling: str) -> str:
     for guess in (cleaned, f"sm_{cleaned.removeprefix('sm').strip('_')}"):
         if _parse_spelling(guess) or guess in _KEYWORDS:
             return f"{message}. Did you mean {guess!r}?"
+    import difflib
+
     near = difflib.get_close_matches(cleaned, _KEYWORDS, n=1)
     return f"{message}. Did you mean {near[0]!r}?" if near else message

@@ -119,7 +119,7 @@ def _parameters(package: str, name: str) -> tuple[Parameter, ...]:
 
 def read_parameters(data: bytes, symbol: str, *, virtual: bool = False) -> tuple[Parameter, ...]:
     """The parameters of a kernel in a cubin, or in PTX (`virtual`). Raises IntegrityError where they cannot be read."""
-    from .cubin import ImageFormatError
+    from .elf import ImageFormatError
 
     try:
         found = _of_ptx(data, symbol) if virtual else _of_cubin(data, symbol)
@@ -141,21 +141,21 @@ def _of_cubin(data: bytes, symbol: str) -> dict[int, Parameter]:
     return found
 
 
-_PTX_PARAMETER = re.compile(
+_PTX_PARAMETER = (
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.[a-z]+(?P<bits>\d+)\s+(?:\.ptr\b[^,]*?\s)?(?P<name>[\w$%]+)"
     r"\s*(?:\[(?P<length>\d+)\])?\s*(?:,|$)"
 )
 
 
 def _of_ptx(data: bytes, symbol: str) -> dict[int, Parameter]:
-    from .cubin import ImageFormatError
+    from .elf import ImageFormatError
 
     entry = re.search(rf"\.entry\s+{re.escape(symbol)}\s*\(([^)]*)\)", data.decode("latin-1"))
     if entry is None:
         raise ImageFormatError("there is no such kernel")
     found: dict[int, Parameter] = {}
     end = 0
-    for match in _PTX_PARAMETER.finditer(entry[1].strip()):
+    for match in re.finditer(_PTX_PARAMETER, entry[1].strip()):
         element = int(match["bits"]) // 8
         size = element * int(match["length"] or 1)
         alignment = int(match["align"] or element)

@@ -37,7 +37,7 @@ __all__ = [
     "symbol_in",
 ]
 
-_MODULE_SEPARATOR = re.compile(r"(?<!:):(?!:)")
+_MODULE_SEPARATOR = r"(?<!:):(?!:)"
 _SHOWN = 10
 """How many names a message lists."""
 
@@ -62,49 +62,30 @@ class Shipped:
     def __init__(self, package: InstalledPackage) -> None:
         self.package = package
         self.name = package.name
-        self.compiler = package.manifest.cuda_version
-        self.has_sources = package.manifest.fallback is not None
-
-    @functools.cached_property
-    def names(self) -> Mapping[str, list[tuple[int, str]]]:
-        """Kernel's name without white space -> where it is: (index of the module, name as the manifest has it)."""
-        found: dict[str, list[tuple[int, str]]] = {}
-        for index, (_, kernels) in enumerate(self.package.manifest.heads()):
-            for kernel in kernels:
-                found.setdefault(squeeze_name(kernel), []).append((index, kernel))
-        return found
-
-    @functools.cached_property
-    def modules(self) -> Mapping[str, int]:
-        """Modules by name, in the one spelling of module_key -> index."""
-        return {module_key(name): index for index, (name, _) in enumerate(self.package.manifest.heads())}
+        self.compiler = package.compiler
+        self.has_sources = package.has_sources
 
     def find(self, name: str) -> tuple[Module, str]:
         """Module and manifest's name of a kernel. Raises KernelNotFoundError."""
         module_name, kernel = split_name(name)
-        places = self.names.get(kernel, [])
-        if module_name is not None:
-            places = [place for place in places if place[0] == self.modules.get(module_name)]
-        if len(places) == 1:
-            return self._module(places[0][0]), places[0][1]
-        names = [module for module, _ in self.package.manifest.heads()]
-        if places:
-            raise _ambiguous(self.name, kernel, (names[index] for index, _ in places))
-        raise _not_found(self.name, name, [f"{names[i]}:{k}" for places in self.names.values() for i, k in places])
+        modules = self.package.modules_with(kernel) if module_name is None else [module_name]
+        if len(modules) > 1:
+            raise _ambiguous(self.name, kernel, modules)
+        module = self.package.module(modules[0]) if modules else None
+        for found in module.kernels if module else ():
+            if squeeze_name(found) == kernel:
+                assert module is not None
+                return module, found
+        known = self.package.manifest.kernels.items()
+        raise _not_found(self.name, name, [f"{module}:{kernel}" for kernel, modules in known for module in modules])
 
     def find_module(self, name: str) -> Module:
         """A module by its name. Raises KernelNotFoundError."""
-        index = self.modules.get(module_key(name))
-        if index is None:
-            names = (module for module, _ in self.package.manifest.heads())
+        module = self.package.module(name)
+        if module is None:
+            names = (module.name for module in self.package.manifest.modules)
             raise _not_found(self.name, name, names, what="module")
-        return self._module(index)
-
-    def _module(self, index: int) -> Module:
-        try:
-            return self.package.manifest.modules[index]
-        except ManifestError as error:
-            raise ManifestError(f"{self.name}: {DIRECTORY}/{MANIFEST_FILE}: {error}") from None
+        return module
 
 
 class Live:
@@ -247,7 +228,7 @@ def _find_source(package: str) -> Source:
     for candidate in candidates:
         files = find_files(candidate)
         if files is not None:
-            return _sources.get(candidate) or Shipped(InstalledPackage(candidate, files, lazily=True))
+            return _sources.get(candidate) or Shipped(InstalledPackage(candidate, files, piecemeal=True))
     from .editable import find_editable
 
     for candidate in candidates:
@@ -262,11 +243,10 @@ def _find_source(package: str) -> Source:
 
 def split_name(name: str) -> tuple[str | None, str]:
     """`"module:kernel"` -> both, in their one spelling; without module -> (None, kernel). `::` belongs to C++."""
-    module, separator, kernel = name, "", ""
-    match = _MODULE_SEPARATOR.search(name)
-    if match:
-        module, separator, kernel = name[: match.start()], ":", name[match.end() :]
-    return (module_key(module), squeeze_name(kernel)) if separator else (None, squeeze_name(name))
+    match = re.search(_MODULE_SEPARATOR, name) if ":" in name else None
+    if match is None:
+        return None, squeeze_name(name)
+    return module_key(name[: match.start()]), squeeze_name(name[match.end() :])
 
 
 def _ambiguous(package: str, kernel: str, modules: Iterable[str]) -> KernelNotFoundError:

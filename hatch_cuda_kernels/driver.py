@@ -14,8 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .arch import Capability
 from .errors import DriverError, ToolchainError, first_line
@@ -41,7 +40,7 @@ _AFTER_FORK = (
     "method 'spawn', or fork before the first kernel is loaded"
 )
 
-_REFUSALS = re.compile(
+_REFUSALS = (
     r"CUDA_ERROR_(NO_BINARY_FOR_GPU|UNSUPPORTED_PTX_VERSION|INVALID_(IMAGE|PTX|SOURCE)|JIT_COMPILER_NOT_FOUND"
     r"|JIT_COMPILATION_DISABLED|UNSUPPORTED_EXEC_AFFINITY|NOT_FOUND|NOT_SUPPORTED)\b"
 )
@@ -52,8 +51,7 @@ class RefusalError(DriverError):
     """The driver does not take an image on a device, and never will."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceFacts:
+class DeviceFacts(NamedTuple):
     """One device, and the driver that runs it."""
 
     ordinal: int
@@ -163,12 +161,12 @@ def reach_device(code: Any, symbol: str, ordinal: int, what: str) -> None:
         kernel = code.get_kernel(symbol)
     except Exception as error:  # CUDAError, or what the bindings make of it
         reason = first_line(error)
-        if _REFUSALS.match(reason):
+        if re.match(_REFUSALS, reason):
             raise RefusalError(f"the driver refuses {what} ({reason})") from None
         raise DriverError(f"the driver cannot load {what} ({reason})") from None
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS
     status, _ = driver.cuKernelGetAttribute(attribute, kernel.handle, ordinal)
-    if status and _REFUSALS.match(status.name):  # else it tells of the context, not of the image
+    if status and re.match(_REFUSALS, status.name):  # else it tells of the context, not of the image
         raise RefusalError(f"the driver refuses {what} ({status.name})")
 
 

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from .arch import Architecture, release_version
 from .errors import ManifestError
@@ -37,12 +38,11 @@ MANIFEST_FILE = "manifest.json"
 SOURCE_DIRECTORY = "src"
 
 _MAX_BYTES = 256 * 1024 * 1024
-_LARGE = 256 * 1024
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})(\.\d{1,6})?", re.ASCII)
-_UNSAFE = re.compile(r"[\\:\x00-\x1f\ud800-\udfff]")
-_LITERAL_OR_SPACE = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+")
-_RESERVED_STEM = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_HEX = frozenset("0123456789abcdef")
+# Not compiled here: every app that imports this package would pay for it.
+_UNSAFE = r"[\\:\x00-\x1f\ud800-\udfff]"
+_LITERAL_OR_SPACE = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+"
+_RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
 
 def canonical_json(value: object) -> bytes:
@@ -55,7 +55,7 @@ def squeeze_name(name: str) -> str:
     name = name.strip()
     if not any(character.isspace() for character in name):
         return name
-    return _LITERAL_OR_SPACE.sub(lambda match: _needed_space(name, match), name)
+    return re.sub(_LITERAL_OR_SPACE, lambda match: _needed_space(name, match), name)
 
 
 def _needed_space(name: str, match: re.Match[str]) -> str:
@@ -77,8 +77,10 @@ def check_relative_path(path: str, where: str) -> str:
         not path
         or len(path) > 4096
         or any(not part or part.endswith((".", " ")) for part in parts)
-        or _UNSAFE.search(path)
-        or (os.name == "nt" and any(_RESERVED_STEM.fullmatch(part) for part in parts))
+        or "\\" in path
+        or ":" in path
+        or (not path.isprintable() and re.search(_UNSAFE, path))
+        or (os.name == "nt" and any(re.fullmatch(_RESERVED_STEM, part) for part in parts))
     ):
         raise ManifestError(f"{where}: {path!r} is not a path inside the package")
     return path
@@ -301,11 +303,14 @@ class Manifest:
         """CUDA version (major, minor) of the compiler, which is also that of its PTX."""
         return release_version(self.release)
 
-    def heads(self) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """Name and kernels of each module, in order, without reading the modules."""
-        if isinstance(self.modules, _UnreadModules):
-            return iter(self.modules.heads)
-        return ((module.name, module.kernels) for module in self.modules)
+    @functools.cached_property
+    def kernels(self) -> Mapping[str, Sequence[str]]:
+        """Kernel's name without white space -> names of the modules that have it, in their order."""
+        found: dict[str, list[str]] = {}
+        for module in self.modules:
+            for kernel in dict.fromkeys(map(squeeze_name, module.kernels)):
+                found.setdefault(kernel, []).append(module.name)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """As `manifest.json` has it."""
@@ -316,17 +321,14 @@ class Manifest:
             "schema": SCHEMA,
             "package": self.package,
             "compiler": {"name": "nvrtc", "release": self.release},
+            "kernels": {kernel: list(modules) for kernel, modules in self.kernels.items()},
             "modules": [module.to_dict() for module in self.modules],
             "fallback": None if files is None else {"files": files},
         }
 
     @classmethod
-    def from_bytes(cls, data: bytes, where: str, *, lazily: bool = False) -> Manifest:
-        """Parse `manifest.json`; `where` names the file in errors. Raises ManifestError, and nothing else.
-
-        `lazily`: in a large manifest, read each module when it is first used, and raise its errors then, so that what
-        a load costs does not grow with the modules that it does not use.
-        """
+    def from_bytes(cls, data: bytes, where: str) -> Manifest:
+        """Parse `manifest.json`; `where` names the file in errors. Raises ManifestError, and nothing else."""
         if len(data) > _MAX_BYTES:
             raise ManifestError(f"{where}: {len(data)} bytes are no manifest")
         try:
@@ -334,12 +336,12 @@ class Manifest:
         except (ValueError, RecursionError) as error:
             raise ManifestError(f"{where}: not JSON ({error}); reinstall the package") from None
         try:
-            return cls.from_dict(value, lazily=lazily and len(data) > _LARGE)
+            return cls.from_dict(value)
         except ManifestError as error:
             raise ManifestError(f"{where}: {error}") from None
 
     @classmethod
-    def from_dict(cls, value: object, *, lazily: bool = False) -> Manifest:
+    def from_dict(cls, value: object) -> Manifest:
         """Read the parsed JSON; see from_bytes. Raises ManifestError with the path of what is wrong."""
         table = _table(value, "manifest")
         schema = table.get("schema")
@@ -349,16 +351,17 @@ class Manifest:
             raise ManifestError(f"schema: expected {SCHEMA}, found {schema!r}")
         compiler = _table(table.get("compiler"), "compiler")
         release = _text(compiler, "release", "compiler")
-        if not _RELEASE.fullmatch(release):
+        numbers = release.split(".")
+        plain = all(n.isascii() and n.isdigit() and len(n) <= most for n, most in zip(numbers, (3, 3, 6), strict=False))
+        if not 2 <= len(numbers) <= 3 or not plain:
             raise ManifestError(f"compiler.release: {release!r} is no NVRTC release")
-        unread = _UnreadModules(_list(table, "modules", "manifest"))
-        if len({name for name, _ in unread.heads}) != len(unread):
+        entries = enumerate(_list(table, "modules", "manifest"))
+        modules = tuple(Module.from_dict(entry, f"modules[{index}]") for index, entry in entries)
+        if len({module.name for module in modules}) != len(modules):
             raise ManifestError("modules: two have the same name")
-        modules: Sequence[Module] = unread if lazily else tuple(unread)
-        if not lazily:
-            files = [image.file for module in modules for image in module.images]
-            if len({file.lower() for file in files}) != len(files):
-                raise ManifestError("modules: two images have the same file")
+        files = [image.file for module in modules for image in module.images]
+        if len({file.lower() for file in files}) != len(files):
+            raise ManifestError("modules: two images have the same file")
         fallback = None
         if table.get("fallback") is not None:
             shipped: dict[str, ShippedFile] = {}
@@ -369,34 +372,11 @@ class Manifest:
                 check_relative_path(path, where)
                 shipped[path] = ShippedFile(size=_count(entry, "size", where), sha256=_digest(entry, where))
             fallback = Fallback(files=shipped)
-        return cls(package=_text(table, "package", "manifest"), release=release, modules=modules, fallback=fallback)
-
-
-class _UnreadModules(Sequence[Module]):
-    """The modules of a parsed manifest, each read when it is first asked for."""
-
-    def __init__(self, entries: list[Any]) -> None:
-        self._entries = entries
-        self._read: dict[int, Module] = {}
-        self.heads: list[tuple[str, Mapping[str, str]]] = []
-        for index, entry in enumerate(entries):
-            where = f"modules[{index}]"
-            table = _table(entry, where)
-            self.heads.append((_text(table, "name", where), _names(table.get("kernels"), f"{where}.kernels")))
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    @overload
-    def __getitem__(self, index: int) -> Module: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Module]: ...
-    def __getitem__(self, index: int | slice) -> Module | Sequence[Module]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if index not in self._read:
-            self._read[index] = Module.from_dict(self._entries[index], f"modules[{index}]")
-        return self._read[index]
+        package = _text(table, "package", "manifest")
+        manifest = cls(package=package, release=release, modules=modules, fallback=fallback)
+        if table.get("kernels", manifest.kernels) != manifest.kernels:
+            raise ManifestError("kernels: it is not the index of the modules' kernels")
+        return manifest
 
 
 def _no_constant(name: str) -> object:
@@ -446,6 +426,6 @@ def _count(table: Mapping[str, Any], key: str, where: str) -> int:
 
 def _digest(table: Mapping[str, Any], where: str) -> str:
     value = _text(table, "sha256", where)
-    if not _SHA256.fullmatch(value):
+    if len(value) != 64 or not _HEX.issuperset(value):
         raise ManifestError(f"{where}.sha256: {value!r:.80} is no SHA-256 digest in hex")
     return value

@@ -24,14 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from .arch import Architecture, format_capability, release_version
-from .cubin import ImageFormatError, plain_names, read_cubin, read_ptx, spills_from_log
+from .cubin import plain_names, read_cubin, read_ptx, spills_from_log
+from .elf import ImageFormatError
 from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .options import field_name
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .sources import SourceFile, join_label, scan_text, text_problem
 from .standins import write_standins
-from .toolchain import import_nvrtc
+from .toolchain import INSTALL_HINT, import_nvrtc
 from .toolkit import (
     ANY_HEADER,
     HeaderRoot,
@@ -292,6 +293,8 @@ class _Stage:
         log = self._relabel(log)
         if error and any(flag.startswith(b"--fdevice-time-trace") for flag in extra):
             self._end_trace()
+        if error == nvrtc.nvrtcResult.NVRTC_ERROR_BUILTIN_OPERATION_FAILURE or "libnvrtc-builtins" in log:
+            raise ToolchainError(f"{job}: NVRTC cannot use its libnvrtc-builtins ({log or error}); {INSTALL_HINT}")
         if error or result is None:
             raise RefusalError(_refusal(job, log or str(error)), log)
         return log, *result

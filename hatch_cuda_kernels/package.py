@@ -4,21 +4,31 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
+import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from .arch import release_version
+from .elf import cubin_number
 from .errors import IntegrityError, ManifestError
-from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
+from .excerpt import find_kernel, find_module, read_outline
+from .manifest import DIRECTORY, MANIFEST_FILE, SCHEMA, SOURCE_DIRECTORY, Image, Manifest, Module
+from .variants import module_key
 
 if TYPE_CHECKING:  # what only the fallback needs is imported by it: every app pays for what stands above
     from .plan import Unit
     from .sources import SourceFile
 
 __all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit"]
+
+
+_LARGE = 256 * 1024
+_T = TypeVar("_T")
 
 
 class Files(Protocol):
@@ -59,13 +69,61 @@ def find_files(package: str) -> Files | None:
 
 
 class InstalledPackage:
-    """A package with a manifest."""
+    """A package with a manifest. Raises ManifestError where that cannot be read.
 
-    def __init__(self, name: str, files: Files, *, lazily: bool = False) -> None:
+    Args:
+        name: Import package.
+        files: Its folder.
+        piecemeal: Read a large manifest where it is needed, and tell its mistakes then; see excerpt.py.
+    """
+
+    def __init__(self, name: str, files: Files, *, piecemeal: bool = False) -> None:
         self.name = name
         self.files = files.joinpath(DIRECTORY)
-        where = f"{name}: {DIRECTORY}/{MANIFEST_FILE}"
-        self.manifest = Manifest.from_bytes(self._read(MANIFEST_FILE), where, lazily=lazily)
+        outline = self._excerpt(read_outline) if piecemeal else None
+        if outline is not None and outline.schema == SCHEMA and isinstance(outline.release, str):
+            self.compiler, self.has_sources = release_version(outline.release), outline.fallback
+        else:
+            self.compiler, self.has_sources = self.manifest.cuda_version, self.manifest.fallback is not None
+
+    @functools.cached_property
+    def manifest(self) -> Manifest:
+        """The whole manifest. Raises ManifestError."""
+        return Manifest.from_bytes(self._read(MANIFEST_FILE), self._where)
+
+    @property
+    def _where(self) -> str:
+        return f"{self.name}: {DIRECTORY}/{MANIFEST_FILE}"
+
+    def modules_with(self, kernel: str) -> Sequence[str]:
+        """Names of the modules that have a kernel, whose name is squeezed. Raises ManifestError."""
+        found = self._excerpt(find_kernel, kernel)
+        return self.manifest.kernels.get(kernel, ()) if found is None else found
+
+    def module(self, name: str) -> Module | None:
+        """The module of a name, in any spelling. Raises ManifestError."""
+        found = self._excerpt(find_module, name)
+        if found is None:
+            return self._by_key.get(module_key(name))
+        try:
+            return Module.from_dict(found, f"modules[{name}]")
+        except ManifestError as error:
+            raise ManifestError(f"{self._where}: {error}") from None
+
+    @functools.cached_property
+    def _by_key(self) -> Mapping[str, Module]:
+        return {module_key(module.name): module for module in self.manifest.modules}
+
+    def _excerpt(self, find: Callable[..., _T | None], *wanted: str) -> _T | None:
+        """A part of a large manifest in a file; None where only the whole will do."""
+        if "manifest" in vars(self) or not isinstance(self.files, Path):
+            return None
+        try:
+            with (self.files / MANIFEST_FILE).open("rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                return find(stream, size, *wanted) if size > _LARGE else None
+        except OSError:
+            return None
 
     def _read(self, path: str) -> bytes:
         try:
@@ -77,8 +135,6 @@ class InstalledPackage:
 
     def read_image(self, image: Image) -> bytes:
         """The bytes of an image. Raises IntegrityError unless they are those that were built."""
-        from .cubin import cubin_number
-
         data = self._read(image.file)
         _check(data, image.size, image.sha256, f"{self.name}: {DIRECTORY}/{image.file}")
         if not image.architecture.virtual and cubin_number(data) != image.architecture.number:

@@ -103,13 +103,23 @@ def _load_from_overlay() -> None:
 
 @functools.lru_cache(maxsize=1)
 def probe() -> Toolchain:
-    """Ask the NVRTC that this process loads. Its patch release stands in the head of the PTX that it writes."""
-    from .cubin import read_ptx
+    """Ask the NVRTC that this process loads.
 
+    Where it is the library of an installed wheel, that wheel tells its release, and every image of CUDA 13 is held
+    against it (nvrtc.py); images of CUDA 12 do not all tell theirs. Otherwise the release stands in the head of PTX
+    that it writes.
+    """
     nvrtc = import_nvrtc()
     error, supported = nvrtc.nvrtcGetSupportedArchs()
+    library = _loaded_library()
     release = None
-    if not error:
+    installed = installed_release()
+    if not error and installed and library and release_version(installed[0]) >= (13, 0):
+        with contextlib.suppress(OSError):
+            release = installed[0] if os.path.samefile(library, installed[1]) else None
+    if not error and release is None:
+        from .cubin import read_ptx
+
         text = b'extern "C" __global__ void probe() {}'
         _, program = nvrtc.nvrtcCreateProgram(text, b"probe.cu", 0, [], [])
         options = [f"-arch=compute_{supported[-1]}".encode()]
@@ -120,7 +130,6 @@ def probe() -> Toolchain:
             nvrtc.nvrtcGetPTX(program, data)
             release = read_ptx(data).release
         nvrtc.nvrtcDestroyProgram(program)
-    library = _loaded_library()
     if release is None:
         raise ToolchainError(
             f"NVRTC {library or ''} cannot compile an empty kernel ({error}); is its libnvrtc-builtins missing? "

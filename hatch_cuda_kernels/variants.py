@@ -17,7 +17,7 @@ from .manifest import squeeze_name
 
 __all__ = ["combinations", "image_stem", "module_key", "value_text", "variant_name"]
 
-_PORTABLE = re.compile(r"[A-Za-z0-9_.\-]+")
+_PORTABLE = r"[A-Za-z0-9_.\-]+"
 _LONGEST_STEM = 100
 
 
@@ -47,7 +47,7 @@ def module_key(name: str) -> str:
 
 def image_stem(name: str) -> str:
     """How the files of a module's images start: a variant's name is made one that every system takes."""
-    if _PORTABLE.fullmatch(name):
+    if re.fullmatch(_PORTABLE, name):
         return name
     key = module_key(name)
     stem = re.sub(r"[^A-Za-z0-9_.\-]+", "-", key).strip("-")[:_LONGEST_STEM]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from .arch import Architecture
 from .cache import KernelCache
-from .cubin import ImageFormatError, read_cubin, read_ptx
+from .cubin import read_cubin, read_ptx
+from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
 from .manifest import MANIFEST_FILE, SOURCE_DIRECTORY, Image, Module
 from .nvrtc import workspace

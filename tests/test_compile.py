@@ -698,7 +698,8 @@ def test_t2_shadowed(tmp_path: Path) -> None:
 
 @mounts
 @pytest.mark.parametrize(
-    ("pattern", "message"), [("libnvrtc-builtins*", "libnvrtc-builtins"), ("libnvrtc.so*", "cannot be loaded")]
+    ("pattern", "message"),
+    [("libnvrtc-builtins*", "cannot use its libnvrtc-builtins"), ("libnvrtc.so*", "cannot be loaded")],
 )
 def test_t2_missing_library(tmp_path: Path, pattern: str, message: str) -> None:
     """[T2] NVRTC, or its builtins, emptied under us: an error that says what to install."""
@@ -706,7 +707,13 @@ def test_t2_missing_library(tmp_path: Path, pattern: str, message: str) -> None:
     assert installed
     library = next(Path(installed[1]).parent.glob(pattern))
     (tmp_path / "empty").touch()
-    code = "from hatch_cuda_kernels.worker import ask_toolchain\nreport(attempt(ask_toolchain))\n"
+    write(tmp_path / "tree", {"k.cu": KERNEL})
+    code = f"""
+from pathlib import Path
+sys.path.insert(0, {str(TESTS)!r})
+from jobs import *
+report(attempt(lambda: compile_alone(make_job(Path({str(tmp_path / "tree")!r})))))
+"""
     done = in_mounts(f"mount --bind {tmp_path}/empty {library}", [sys.executable, "-c", _PRELUDE + code])
     assert "ToolchainError" in done.stdout, done.stdout + done.stderr
     assert message in done.stdout

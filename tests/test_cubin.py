@@ -21,14 +21,13 @@ import pytest
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.cubin import (
     CubinFacts,
-    ImageFormatError,
     PtxFacts,
-    cubin_number,
     plain_names,
     read_cubin,
     read_ptx,
     spills_from_log,
 )
+from hatch_cuda_kernels.elf import ImageFormatError, cubin_number
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc")
 try:

@@ -359,8 +359,8 @@ def test_a_lazy_refusal_makes_way(machine: Machine, broken: Site) -> None:
 
     edit_manifest(broken, claim)
     code = """
-import hatch_cuda_kernels.cubin as cubin
-cubin.cubin_number = lambda data: 90
+import hatch_cuda_kernels.package as reader
+reader.cubin_number = lambda data: 90
 from hatch_cuda_kernels import load_kernel
 kernel = load_kernel("saxpy", package="demo")
 report([kernel.attributes.num_regs > 0, caught])
