@@ -357,7 +357,7 @@ def _manifests(
         sources = dict(shipped[package]) if shipped is not None else {}
         dirs = [f"{folder}/" for module in members for folder in module.include_dirs]
         prefix = "_/" * _depth([*sources, *dirs, *(module.source for module in members)])
-        members = [_relocate(module, prefix) for module in members]
+        members = sorted((_relocate(module, prefix) for module in members), key=lambda module: module.name)
         fallback = None
         if shipped is not None:
             sources = {posixpath.normpath(prefix + label): data for label, data in sources.items()}
