@@ -18,6 +18,7 @@ from typing import Any
 from .arch import expand_architectures, split_list
 from .errors import ConfigurationError, numbered
 from .options import check_options
+from .toolkit import is_toolkit_folder
 from .variants import value_text
 
 __all__ = ["HOOK", "Config", "ModuleConfig", "check_module_name", "parse_size"]
@@ -30,6 +31,7 @@ _HATCHLING_KEYS = frozenset(
 """Keys of every hook table that belong to hatchling: left alone."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_INSTALLED = re.compile(r"[A-Za-z_]\w*(?:/[^\\:\0]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
@@ -83,6 +85,8 @@ class ModuleConfig:
     """Replaces the table's `archs`."""
     include_dirs: tuple[str, ...] | None = None
     """Replaces the table's `include-dirs`."""
+    include_packages: tuple[str, ...] | None = None
+    """Replaces the table's `include-packages`."""
     defines: Mapping[str, str | bool] = field(default_factory=dict)
     """Extends the table's `defines`."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -101,6 +105,8 @@ class Config:
     """Gitignore-style patterns from the root; None: every `.cu` inside the shipped packages."""
     include_dirs: tuple[str, ...] = ()
     """Folders searched for headers, in this order."""
+    include_packages: tuple[str, ...] = ()
+    """Folders of installed packages, searched after `include_dirs`."""
     toolkit_headers: str = "auto"
     """Where CUDA's and CCCL's headers come from: auto, bundled, installed or none."""
     host_code: str = "skip"
@@ -261,6 +267,19 @@ def _folders(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
     return folders
 
 
+def _packages(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
+    folders = _strings(value, where, problems)
+    for folder in folders:
+        if not _INSTALLED.fullmatch(folder) or {"", ".", ".."} & set(folder.rstrip("/").split("/")):
+            problems.append(
+                f"{where}: expected an import package, or a folder inside one such as 'some_library/include', found "
+                f"{folder!r}"
+            )
+        elif is_toolkit_folder(folder):
+            problems.append(f"{where}: {folder} has CUDA's own headers; the key toolkit-headers is about those")
+    return folders
+
+
 def _not_absolute(path: str) -> str:
     return (
         f"{path} is an absolute path, which no other machine has; write it from the project's root (../ may lead "
@@ -413,6 +432,7 @@ _FIELDS: dict[str, _Check] = {
     "archs": _archs,
     "sources": _patterns,
     "include-dirs": _folders,
+    "include-packages": _packages,
     "toolkit-headers": _choice("auto", "bundled", "installed", "none"),
     "host-code": _choice("skip", "error"),
     "defines": _defines,
@@ -435,6 +455,7 @@ _MODULE_FIELDS: dict[str, _Check] = {
     "name-expressions": _strings,
     "archs": _archs,
     "include-dirs": _folders,
+    "include-packages": _packages,
     "defines": _defines,
     "options": check_options,
     "variants": _variants,

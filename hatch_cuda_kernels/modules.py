@@ -15,6 +15,7 @@ from pathspec import GitIgnoreSpec
 
 from .config import Config, ModuleConfig, check_module_name
 from .errors import ConfigurationError, numbered
+from .installed import installed_label, installed_problem
 from .manifest import squeeze_name
 from .sources import walk_files
 from .variants import combinations, image_stem, variant_name
@@ -89,12 +90,7 @@ def find_modules(
         if (spec := _specify(label, module, chosen, config, packages, where, at, problems))
     ]
     _check_names(specs, where, problems)
-    written = [(f"{where}.include-dirs", config.include_dirs)]
-    written += [(f"{where}.modules[{i}].include-dirs", m.include_dirs or ()) for i, m in enumerate(config.modules)]
-    for at, folders in written:
-        for folder in dict.fromkeys(folders):
-            if not (root / _label(folder)).is_dir():
-                problems.append(f"{at}: there is no folder {folder}; paths start at the project's root")
+    _check_folders(config, root, where, problems)
     if not specs and not problems:
         shipped = ", ".join(package.folder for package in packages) or "no package"
         problems.append(
@@ -175,18 +171,32 @@ def _specify(
         problems.append(f"{at}: {label}: {wrong}; give it a name in [[modules]]")
         return None
     include_dirs = config.include_dirs if module.include_dirs is None else module.include_dirs
+    include_packages = config.include_packages if module.include_packages is None else module.include_packages
     return ModuleSpec(
         package=owner,
         name=variant_name(name, chosen),
         source=label,
         name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
         archs=config.archs if module.archs is None else module.archs,
-        include_dirs=tuple(_label(folder) for folder in include_dirs),
+        include_dirs=(*map(_label, include_dirs), *map(installed_label, include_packages)),
         defines={n: v for n, v in {**config.defines, **module.defines, **chosen}.items() if v is not False},
         options={**config.options, **module.options},
         toolkit_headers=config.toolkit_headers,
         host_code=config.host_code,
     )
+
+
+def _check_folders(config: Config, root: Path, where: str, problems: list[str]) -> None:
+    """Every folder of `include-dirs` and `include-packages` has to be there."""
+    written: list[tuple[str, Config | ModuleConfig]] = [(where, config)]
+    written += [(f"{where}.modules[{index}]", module) for index, module in enumerate(config.modules)]
+    for at, table in written:
+        for folder in dict.fromkeys(table.include_dirs or ()):
+            if not (root / _label(folder)).is_dir():
+                problems.append(f"{at}.include-dirs: there is no folder {folder}; paths start at the project's root")
+        for folder in dict.fromkeys(table.include_packages or ()):
+            if wrong := installed_problem(installed_label(folder), root):
+                problems.append(f"{at}.include-packages: {wrong}")
 
 
 def _check_names(specs: Sequence[ModuleSpec], where: str, problems: list[str]) -> None:

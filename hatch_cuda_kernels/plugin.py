@@ -22,6 +22,7 @@ from .build import build_packages, make_units
 from .config import HOOK, Config
 from .editable import EDITABLE_FILE, describe_editable, hook_table
 from .errors import ConfigurationError, CudaKernelsError, CudaKernelsWarning, numbered
+from .installed import is_installed
 from .manifest import DIRECTORY
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .sources import walk_files
@@ -113,7 +114,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             f"{label} is reached from {unit.source} and is left out": None
             for unit in units
             for label in unit.closure.files
-            if label not in shipped and not label.startswith("../")
+            if label not in shipped and not label.startswith("../") and not is_installed(label, Path(self.root))
         }
         problems |= {
             f"{label} is reached from {unit.source} and lies outside the project": None

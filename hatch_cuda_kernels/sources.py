@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .errors import ConfigurationError
+from .installed import find_installed, is_installed
 
 __all__ = [
     "Closure",
@@ -177,7 +178,7 @@ class Tree(Protocol):
 
 
 class ProjectTree:
-    """The files of a project's folder, each read at most once."""
+    """The files of a project's folder and of installed packages (see installed.py), each read at most once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -185,7 +186,7 @@ class ProjectTree:
 
     def path(self, label: str) -> Path:
         """Where the file of that label lies."""
-        return self.root / label
+        return find_installed(label, self.root) if is_installed(label, self.root) else self.root / label
 
     def open(self, label: str) -> SourceFile | None:
         """See Tree. Raises ConfigurationError for a file that exists and cannot be read as one."""

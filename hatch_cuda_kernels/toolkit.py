@@ -28,6 +28,7 @@ __all__ = [
     "digest_roots",
     "find_header",
     "installed_roots",
+    "is_toolkit_folder",
     "wants_bundled",
     "wants_installed",
 ]
@@ -75,6 +76,11 @@ def wants_bundled(mode: str, version: tuple[int, int]) -> bool:
 def wants_installed(mode: str) -> bool:
     """Whether a module with this `toolkit-headers` is shown the headers of installed wheels."""
     return mode in ("auto", "installed")
+
+
+def is_toolkit_folder(path: str) -> bool:
+    """Whether a path in site-packages is one of a wheel of the toolkit's."""
+    return any(f"{path.rstrip('/')}/".startswith(f"{folder}/") for folder, _ in _WHEEL_FOLDERS)
 
 
 @functools.lru_cache(maxsize=1)

@@ -21,10 +21,10 @@ from hatch_cuda_kernels.config import (
 
 WHERE = "tool.hatch.build.hooks.cuda-kernels"
 KEYS = (
-    "archs sources include-dirs toolkit-headers host-code defines options headers jit package cuda nvrtc cache "
-    "cache-max-size jobs compile-timeout modules"
+    "archs sources include-dirs include-packages toolkit-headers host-code defines options headers jit package cuda "
+    "nvrtc cache cache-max-size jobs compile-timeout modules"
 ).split()
-MODULE_KEYS = "source name name-expressions archs include-dirs defines options variants".split()
+MODULE_KEYS = "source name name-expressions archs include-dirs include-packages defines options variants".split()
 
 
 def config(environ: dict[str, str] | None = None, /, **table: Any) -> Config:
@@ -82,6 +82,7 @@ def test_the_smallest_table() -> None:
         "archs": ("sm_90",),
         "sources": None,
         "include_dirs": (),
+        "include_packages": (),
         "toolkit_headers": "auto",
         "host_code": "skip",
         "defines": {},
@@ -186,6 +187,34 @@ class TestIncludeDirs:
     def test_absolute(self, path: str) -> None:
         """A path of one machine is refused: paths start at the project's root."""
         assert "is an absolute path" in mistake("include-dirs", ["include", path])
+
+
+class TestIncludePackages:
+    def test_good(self) -> None:
+        """`include-packages` names packages, or folders inside them; a module's own replace the table's."""
+        folders = ("some_library", "some_library/source/include")
+        assert config(include_packages=list(folders)).include_packages == folders
+        assert module(include_packages=["x"]).include_packages == ("x",)
+        assert module().include_packages is None
+
+    @pytest.mark.parametrize("value", NO_STRINGS)
+    def test_no_strings(self, value: Any) -> None:
+        """Anything but a list of strings is refused."""
+        assert "expected a list of strings" in mistake("include-packages", value)
+
+    @pytest.mark.parametrize(
+        "value", ["some.library", "../x", "x/../../y", "x//y", "/x", "some-library", "x:y", "x\\y"]
+    )
+    def test_bad(self, value: str) -> None:
+        """A distribution's name, a dotted one or a path that leads out of the package is refused."""
+        assert "expected an import package, or a folder inside one" in mistake("include-packages", [value])
+
+    @pytest.mark.parametrize(
+        "value", ["nvidia/cu13/include", "nvidia/cu13/include/cccl/", "nvidia/cuda_runtime/include"]
+    )
+    def test_the_toolkit(self, value: str) -> None:
+        """CUDA's own headers are not shipped, so they are not named here."""
+        assert "the key toolkit-headers is about those" in mistake("include-packages", [value])
 
 
 class TestToolkitHeaders:
