@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from .arch import Architecture, expand_architectures, format_capability, unsupported_reason
 from .cache import KernelCache
 from .config import Config
+from .display import format_size
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, ManifestError, numbered
 from .manifest import (
     DIRECTORY,
@@ -116,7 +117,7 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
     names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
     reporter.info(
         f"{len(jobs)} images: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
-        f"{_human(size)}, {names}"
+        f"{format_size(size)}, {names}"
     )
     if passed := {omission for image in images.values() for omission in image.passed_over}:
         files_passed = len({omission.source for omission in passed})
@@ -176,7 +177,7 @@ def _compile(
                 if isinstance(result, CompiledImage):
                     cache.store(job, result)
                     images[job] = result
-                    took = f"{result.seconds:.2f} s, {_human(len(result.data))}"
+                    took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
                 else:
                     errors[job] = result
                     took = "failed"
@@ -428,7 +429,3 @@ def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> 
         ),
         passed_over=tuple(sorted({omission for image in compiled for omission in image.passed_over})),
     )
-
-
-def _human(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"

@@ -84,7 +84,7 @@ class Shipped:
         module = self.package.module(name)
         if module is None:
             names = (module.name for module in self.package.manifest.modules)
-            raise _not_found(self.name, name, names, what="module")
+            raise _not_found(self.name, str(name), names, what="module")
         return module
 
 
@@ -247,6 +247,8 @@ def _find_source(package: str) -> Source:
 
 def split_name(name: str) -> tuple[str | None, str]:
     """`"module:kernel"` -> both, in their one spelling; without module -> (None, kernel). `::` belongs to C++."""
+    if not isinstance(name, str):
+        raise TypeError(f'a kernel is asked for by its name, such as "saxpy", not by {name!r:.80}')
     match = re.search(_MODULE_SEPARATOR, name) if ":" in name else None
     if match is None:
         return None, squeeze_name(name)

@@ -12,13 +12,14 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import HOOK
+from .config import HOOK, Config
 from .errors import ConfigurationError, ManifestError
 from .manifest import canonical_json
 from .modules import ModuleSpec, ShippedPackage
@@ -47,6 +48,12 @@ class Editable:
                 f"the hook table of {self.root} was edited since {self.distribution} was installed; reinstall it "
                 f"(`pip install -e {self.root}`), so that the loader sees the new one"
             )
+
+    def config(self) -> Config:
+        """The hook table as it is now, with this environment."""
+        tables = list(_hook_tables(self.root).values())
+        environ = {name: value for name, value in os.environ.items() if name != "HATCH_CUDA_KERNELS_REPORT"}
+        return Config.from_table(hook_table(tables[-1] if tables else {}), environ=environ)
 
     def undeclared_sources(self, package: str) -> list[str]:
         """`.cu` files beside the declared ones that appeared since the install, for messages."""
@@ -87,6 +94,11 @@ def describe_editable(
 
 def _table_digest(root: Path) -> str:
     """Digest of what pyproject.toml and hatch.toml say of the hook, and of nothing else in them."""
+    return hashlib.sha256(json.dumps(_hook_tables(root), sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _hook_tables(root: Path) -> dict[str, Any]:
+    """The hook's tables of pyproject.toml and hatch.toml; what comes later wins over what comes before."""
     found: dict[str, Any] = {}
     for name, path in (("pyproject.toml", ("tool", "hatch")), ("hatch.toml", ())):
         try:
@@ -99,7 +111,7 @@ def _table_digest(root: Path) -> str:
             hook = table.get("hooks", {}).get(HOOK)
             if hook is not None:
                 found[f"{name} {where}"] = hook
-    return hashlib.sha256(json.dumps(found, sort_keys=True, default=str).encode()).hexdigest()
+    return found
 
 
 def _load_toml(path: Path) -> dict[str, Any]:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .config import HOOK
+from .display import print_json
 from .errors import ConfigurationError
 from .hints import python_with_cuda, read_hints
 from .hooktable import HookTable, comment, quote
@@ -19,7 +21,7 @@ from .layout import guess_layout
 from .survey import Source, survey_sources, tree_files
 from .tomlfile import TomlFile, sub_table
 
-__all__ = ["Proposal", "propose"]
+__all__ = ["Proposal", "propose", "run"]
 
 _BUILD_SYSTEM = '[build-system]\nrequires = ["hatchling", "hatch-cuda-kernels"]\nbuild-backend = "hatchling.build"\n'
 
@@ -35,6 +37,21 @@ class Proposal:
     def write(self) -> None:
         """Put it into the file."""
         self.file.write(self.file.with_addition(self.addition))
+
+
+def run(*, folder: str, dry_run: bool, as_json: bool) -> int:
+    """Write the hook table of a project, or print it."""
+    proposal = propose(folder)
+    if not dry_run:
+        proposal.write()
+    if as_json:
+        value = {"file": str(proposal.file.path), "written": not dry_run, "addition": proposal.addition}
+        print_json({"schema": 1, **value, "notes": list(proposal.notes)})
+        return 0
+    print(proposal.addition if dry_run else f"{proposal.file.path}: wrote\n\n{proposal.addition}")
+    for note in proposal.notes:
+        print(f"To do: {note}", file=sys.stderr)
+    return 0
 
 
 def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> Proposal:

@@ -83,15 +83,15 @@ def find_modules(
     found.extend(
         (label, ModuleConfig(source=label), f"{where}.sources") for label in labels if label not in spelled_out
     )
-    specs = [
-        spec
+    declared = [
+        (spec, at)
         for label, module, at in found
         for chosen in combinations(module.variants)
         if (spec := _specify(label, module, chosen, config, packages, where, at, problems))
     ]
-    _check_names(specs, where, problems)
+    _check_names(declared, where, problems)
     _check_folders(config, root, where, problems)
-    if not specs and not problems:
+    if not declared and not problems:
         shipped = ", ".join(package.folder for package in packages) or "no package"
         problems.append(
             f"{where}: nothing to compile; there is no .cu file inside what the wheel ships ({shipped}). "
@@ -99,7 +99,7 @@ def find_modules(
         )
     if problems:
         raise ConfigurationError(numbered("the hook table does not fit the project:", problems))
-    return sorted(specs, key=lambda spec: (spec.package, spec.name))
+    return sorted((spec for spec, _ in declared), key=lambda spec: (spec.package, spec.name))
 
 
 def match_patterns(
@@ -199,14 +199,15 @@ def _check_folders(config: Config, root: Path, where: str, problems: list[str]) 
                 problems.append(f"{at}.include-packages: {wrong}")
 
 
-def _check_names(specs: Sequence[ModuleSpec], where: str, problems: list[str]) -> None:
-    """Names that differ in case only would be one file on some systems."""
-    seen: dict[tuple[str, str], ModuleSpec] = {}
-    for spec in specs:
+def _check_names(declared: Sequence[tuple[ModuleSpec, str]], where: str, problems: list[str]) -> None:
+    """Names that differ in case only would be one file on some systems. Each spec comes with its key path."""
+    seen: dict[tuple[str, str], tuple[ModuleSpec, str]] = {}
+    for spec, at in declared:
         key = (spec.package, image_stem(spec.name).lower())
-        if other := seen.get(key):
+        if key in seen:
+            other, there = seen[key]
             problems.append(
-                f"{where}.modules: {other.source} and {spec.source} are both called {spec.name!r} (case does not "
-                "count); give one of them a name in [[modules]]"
+                f"{where}.modules: {other.source} ({there}) and {spec.source} ({at}) are both called {spec.name!r} "
+                "(case does not count); give one of them a name in [[modules]]"
             )
-        seen[key] = spec
+        seen[key] = spec, at

@@ -7,8 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .manifest import Manifest
+from .target import TargetError, open_packages
 
-__all__ = ["stub_for"]
+__all__ = ["run", "stub_for"]
+
+
+def run(*, target: str, package: str | None) -> int:
+    """Print the stub of one package."""
+    manifests = [found.manifest for found in open_packages(target, package)]
+    if len(manifests) > 1:
+        names = " or ".join(f"--package {manifest.package}" for manifest in manifests)
+        raise TargetError(f"{target} has several packages, and a stub is for one; choose with {names}")
+    print(stub_for(manifests[0]), end="")
+    return 0
 
 
 def stub_for(manifest: Manifest) -> str:

@@ -5,22 +5,24 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .catalog import installed_package
-from .errors import ManifestError
+from .catalog import Live, installed_package, source_of
+from .errors import CudaKernelsError, ManifestError
 from .manifest import DIRECTORY, MANIFEST_FILE
 from .package import Files, InstalledPackage, find_files
 
-__all__ = ["Place", "TargetError", "open_packages", "places"]
+__all__ = ["Place", "TargetError", "editable_install", "open_packages", "places"]
 
 _TAIL = f"{DIRECTORY}/{MANIFEST_FILE}"
 
 
-class TargetError(Exception):
+class TargetError(CudaKernelsError):
     """The target is none of what a command takes."""
 
 
@@ -42,28 +44,95 @@ class Place:
         return package
 
 
-def places(target: str) -> list[Place]:
-    """All packages with a manifest in `target`. Raises TargetError, or ManifestError where there is none."""
+def places(target: str, package: str | None = None) -> list[Place]:
+    """All packages with a manifest in `target`, or the one asked for.
+
+    An editable install is compiled, and shown as the wheel that it would give. Raises TargetError, also where the
+    package asked for is not there, and ManifestError where there is no manifest.
+    """
     path = Path(target)
     if path.is_file():
         found = list(_in_wheel(path))
     elif path.is_dir():
         found = list(_in_folder(path))
-    elif all(part.isidentifier() for part in target.split(".")) and os.sep not in target:
-        package = installed_package(target)
-        folder = find_files(package.name)
-        assert folder is not None
-        return list(_in_folder(folder, package.name)) if isinstance(folder, Path) else [Place(package.name, folder)]
+    elif _is_import_name(target):
+        live = editable_install(target)
+        found = [_as_wheel(live)] if live else list(_installed(target))
     else:
         raise TargetError(f"{target}: no such file or folder, and no import package")
     if not found:
         raise ManifestError(f"{target} holds no {_TAIL}; was it built with the hook `cuda-kernels`?")
+    if package is not None:
+        chosen = [place for place in found if place.name in ("", package)]
+        if not chosen:
+            names = ", ".join(place.name for place in found)
+            raise TargetError(f"{target} has no package {package} with kernels; it has: {names}")
+        for place in chosen:
+            place.name = package
+        return chosen
     return found
 
 
-def open_packages(target: str) -> list[InstalledPackage]:
-    """All packages of `target`, manifests read. Raises TargetError and ManifestError."""
-    return [place.open() for place in places(target)]
+def open_packages(target: str, package: str | None = None) -> list[InstalledPackage]:
+    """See places; with the manifests read."""
+    return [place.open() for place in places(target, package)]
+
+
+def editable_install(target: str) -> Live | None:
+    """The editable install that `target` names, if it does."""
+    if not _is_import_name(target) or os.path.exists(target):
+        return None
+    source = source_of(target)
+    return source if isinstance(source, Live) else None
+
+
+def _is_import_name(target: str) -> bool:
+    return all(part.isidentifier() for part in target.split("."))
+
+
+def _installed(target: str) -> Iterator[Place]:
+    package = installed_package(target)
+    folder = find_files(package.name)
+    assert folder is not None
+    yield from _in_folder(folder, package.name) if isinstance(folder, Path) else [Place(package.name, folder)]
+
+
+class _InMemory:
+    """Files of a package that lies nowhere: see package.Files."""
+
+    def __init__(self, contents: Mapping[str, bytes], path: str = "") -> None:
+        self._contents = contents
+        self._path = path
+
+    def joinpath(self, *parts: str) -> _InMemory:
+        return _InMemory(self._contents, posixpath.join(self._path, *parts))
+
+    def read_bytes(self) -> bytes:
+        if self._path not in self._contents:
+            raise FileNotFoundError(2, "no such file", self._path)
+        return self._contents[self._path]
+
+
+class _Messages:
+    """A build's messages, on standard error; see build.Reporter."""
+
+    def info(self, message: str) -> None:
+        print(message, file=sys.stderr)
+
+    def warning(self, message: str) -> None:
+        print(f"warning: {message}", file=sys.stderr)
+
+
+def _as_wheel(live: Live) -> Place:
+    """The package of an editable install as a wheel would have it, compiled now, through the cache."""
+    from .build import build_packages
+
+    editable, specs = live.editable, list(live.specs.values())
+    where = f"the hook table of {editable.root}"
+    built = build_packages(editable.config(), editable.root, specs, where=where, reporter=_Messages())
+    contents = built.files[live.name]
+    members = [posixpath.relpath(path, DIRECTORY) for path in contents]
+    return Place(live.name, _InMemory(contents), members)
 
 
 def _in_wheel(path: Path) -> Iterator[Place]:
@@ -72,13 +141,14 @@ def _in_wheel(path: Path) -> Iterator[Place]:
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
         raise ManifestError(f"{path} is no wheel, or a damaged one ({error})") from None
     names = archive.namelist()
+    ours = tuple(_below(names))
     for name in names:
-        if not name.startswith(tuple(_below(names))):  # ours are read, and judged, one by one
+        if not name.startswith(ours):  # ours are read, and judged, one by one
             try:
                 archive.read(name)
             except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError) as error:
                 raise ManifestError(f"{path} is damaged: {name} cannot be read ({error})") from None
-    for folder in _below(names):
+    for folder in ours:
         package = folder[: -len(DIRECTORY) - 2]
         root: Files = zipfile.Path(archive, f"{package}/" if package else "")
         members = [name[len(folder) :] for name in names if name.startswith(folder) and not name.endswith("/")]

@@ -5,23 +5,26 @@
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .arch import Architecture
 from .cache import KernelCache
 from .cubin import read_cubin, read_ptx
+from .display import print_json, printable
 from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
 from .manifest import MANIFEST_FILE, SOURCE_DIRECTORY, Image, Module
 from .nvrtc import workspace
 from .package import InstalledPackage, shipped_unit
 from .plan import CompiledImage, CompileJob
-from .target import Place
+from .target import Place, places
 from .toolchain import Toolchain, detect
 from .worker import ask_toolchain, available_cores, compile_all
 
-__all__ = ["NoFallback", "Problem", "verify_fallback", "verify_place"]
+__all__ = ["NoFallback", "Problem", "run", "verify_fallback", "verify_place"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,35 @@ class NoFallback:
     module: str
     arch: str
     reason: str
+
+
+def run(*, target: str, package: str | None, jit: bool, as_json: bool) -> int:
+    """Print every fault of a target."""
+    problems: list[Problem] = []
+    lacking: list[NoFallback] = []
+    images = 0
+    for place in places(target, package):
+        opened, found = verify_place(place)
+        problems += found
+        if opened is None:
+            continue
+        images += sum(len(module.images) for module in opened.manifest.modules)
+        if jit:
+            found, missing = verify_fallback(opened, lambda text: print(text, file=sys.stderr))
+            problems += found
+            lacking += missing
+    if as_json:
+        value: dict[str, Any] = {"schema": 1, "ok": not problems, "problems": [vars(found) for found in problems]}
+        if jit:
+            value["no_fallback"] = [vars(found) for found in lacking]
+        print_json(value)
+    else:
+        for problem in problems:
+            print(printable(f"{problem.path}: {problem.problem}", "\n"))
+        for one in lacking:
+            print(printable(f"no fallback for {one.arch}: {one.package} {one.module}"))
+        print(f"{images} images: {'fine' if not problems else f'{len(problems)} problems'}")
+    return 1 if problems else 0
 
 
 def verify_place(place: Place) -> tuple[InstalledPackage | None, list[Problem]]:

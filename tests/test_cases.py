@@ -10,12 +10,14 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jobs import compile_alone, make_job, write
 from projects import KERNEL, make_project, manifest_of, names_of
 
 from hatch_cuda_kernels.cache import KernelCache, load_or_compile
+from hatch_cuda_kernels.catalog import split_name
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.config import Config
 from hatch_cuda_kernels.errors import ConfigurationError, KernelNotFoundError, ManifestError
@@ -179,6 +181,13 @@ def test_ways_to_say_no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, v
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE", value)
     assert KernelCache.from_environment().directory is None
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [None, 3, b"scale"])
+def test_a_name_that_is_no_text(name: Any) -> None:
+    """What is asked for by something else than a name is told so."""
+    with pytest.raises(TypeError, match="by its name"):
+        split_name(name)
 
 
 def test_nothing_is_left_in_the_current_folder(tmp_path: Path) -> None:

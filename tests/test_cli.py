@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any, Literal, get_args
 
 import pytest
 from projects import KERNEL, make_project
+from support import install_editable
 
 SOURCES = {
     "demo/scale.cu": '#include "value.cuh"\n' + KERNEL,
@@ -109,6 +111,88 @@ class TestInspect:
         assert "was it built with the hook" in command("inspect", tmp_path / "plain.whl")[2]
         status, _, errors = command("inspect", tmp_path / "text.whl")
         assert (status, "no wheel" in errors) == (1, True)
+
+    def test_fits_a_terminal(self, wheel: Path, command: Command) -> None:
+        """No line is wider than the terminal; without one there are no colours and no folds."""
+        _, wide, _ = command("inspect", wheel)
+        _, narrow, _ = command("inspect", wheel, COLUMNS="50")
+        assert max(map(len, narrow.splitlines())) <= 68  # the line of counts is a sentence, and not folded
+        assert all(len(line) <= 50 for line in narrow.splitlines() if "  " in line)
+        assert len(narrow.splitlines()) > len(wide.splitlines())
+        assert "\x1b" not in wide
+
+    def test_strange_names(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+        """What would steer a terminal is shown, not obeyed."""
+
+        def rename(files: dict[str, bytes]) -> None:
+            files[MANIFEST] = files[MANIFEST].replace(b'"name": "twice"', b'"name": "a\\u001b[2Jb\\n\\u202e"')
+
+        status, output, _ = command("inspect", changed(wheel, tmp_path / wheel.name, rename))
+        assert status == 0
+        assert "a\\x1b[2Jb\\n\\u202e:only_here" in output
+        assert "\x1b" not in output
+
+    def test_closed_pipe(self, wheel: Path, tmp_path: Path) -> None:
+        """A reader that has seen enough, such as `head`, makes no noise."""
+        line = f"{shlex.quote(sys.executable)} -m hatch_cuda_kernels inspect {shlex.quote(str(wheel))} --json | true"
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert done.stderr == ""
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel with two packages that both have the kernel `scale`, and one of them `only_here`."""
+    files = {"demo/scale.cu": KERNEL, "more/__init__.py": "", "more/twice.cu": SOURCES["demo/twice.cu"]}
+    extra = '[tool.hatch.build.targets.wheel]\npackages = ["demo", "more"]\n'
+    project = make_project(tmp_path_factory.mktemp("two"), files=files, extra=extra)
+    run = project.build()
+    assert run.status == 0, run.output
+    return project.wheel()
+
+
+class TestPackages:
+    def test_kernel_in_both(self, two: Path, command: Command) -> None:
+        """A kernel of two packages is never taken from the first silently."""
+        arguments = ("explain", two, "scale", "--compute-capability", "8.0")
+        status, _, errors = command(*arguments)
+        assert (status, "--package demo or --package more" in errors) == (1, True)
+        assert command(*arguments, "--package", "more")[0] == 0
+        assert command("explain", two, "only_here", "--compute-capability", "8.0")[0] == 0
+        assert "'only_here'" in command("explain", two, "only_her", "--compute-capability", "8.0")[2]
+
+    def test_one_of_them(self, two: Path, command: Command) -> None:
+        """--package chooses; one that is not there is misuse; a stub is for one package."""
+        packages = json.loads(command("inspect", two, "--json", "--package", "more")[1])["packages"]
+        assert [found["package"] for found in packages] == ["more"]
+        status, _, errors = command("inspect", two, "--package", "other")
+        assert (status, "it has: demo, more" in errors) == (2, True)
+        assert command("stubs", two)[0] == 2
+        assert "only_here" in command("stubs", two, "--package", "more")[1]
+        rows = json.loads(
+            command("warm", two, "--package", "demo", "--compute-capability", "8.0", "--json")[1]
+        )["modules"]  # fmt: skip
+        assert [row["package"] for row in rows] == ["demo"]
+
+
+def test_editable_install(command: Command, tmp_path: Path) -> None:
+    """Every command speaks of an editable install: of the wheel that its sources would give now."""
+    root, site = install_editable(tmp_path / "live", archs=["sm_80"])
+    env = {"PYTHONPATH": str(site)}
+    status, output, errors = command("inspect", "demo", "--json", **env)
+    assert status == 0, errors
+    (manifest,) = json.loads(output)["packages"]
+    kernels = {name for module in manifest["modules"] for name in module["kernels"]}
+    assert {"saxpy", "demo::scale", "axpby<float>", "polynomial", "which"} <= kernels
+    assert command("verify", "demo", **env)[:2] == (0, "4 images: fine\n")
+    assert '"axpby<double>"' in command("stubs", "demo", **env)[1].replace("'", '"')
+    arguments = ("warm", "demo", "--compute-capability", "9.0", "--json")
+    first, second = (json.loads(command(*arguments, **env)[1]) for _ in range(2))
+    assert (first["compiled"], second["compiled"], second["cached"]) == (4, 0, 4)
+    (root / "demo/state.cu").write_text('extern "C" __global__ void renamed(int *x) { *x = 1; }\n')
+    assert "renamed" in command("inspect", "demo", **env)[1]
+    (root / "demo/state.cu").write_text("__global__ void broken(")
+    status, _, errors = command("inspect", "demo", **env)
+    assert (status, "state for sm_80" in errors) == (1, True)
 
 
 class TestExplain:

@@ -274,6 +274,7 @@ class TestNames:
         (told,) = mistakes(tmp_path, modules=modules)
         assert told.startswith("hook.modules: pkg/")
         assert "(case does not count); give one of them a name in [[modules]]" in told
+        assert all(f"(hook.modules[{index}].name)" in told for index in range(len(modules)))
         assert [name for name in files.split() if name not in told] == []
 
 
