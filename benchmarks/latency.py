@@ -13,6 +13,7 @@ is loaded from is built first, in a temporary folder. Nothing is written elsewhe
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -30,6 +31,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import fake_driver
 from support import Site, build_demo
+
+from hatch_cuda_kernels.manifest import Manifest, canonical_json
+
+SMALL = {"SOURCE": "demo/vector.cu", "KERNEL": "saxpy", "BUNDLED": False}
+LARGE = {"SOURCE": "demo/sort.cu", "KERNEL": "sort", "BUNDLED": True}
 
 START = """
 import json, sys, time
@@ -115,24 +121,70 @@ times["caller"] = per_call(scope["call"])
 """
 
 JIT = """
+begin = clock()
 from cuda.core import Device
 import hatch_cuda_kernels
 Device().set_current()
-begin = clock()
-kernel = hatch_cuda_kernels.load_kernel("saxpy", package="demo")
-times["load"] = clock() - begin
+ready = clock()
+kernel = hatch_cuda_kernels.load_kernel(KERNEL, package="demo")
+times["load"] = clock() - ready
+registers = kernel.attributes.num_regs
+times["all"] = clock() - begin
 """
 
 NVRTC = """
+begin = clock()
 from cuda.core import Device, Program, ProgramOptions
 device = Device()
 device.set_current()
-begin = clock()
-options = ProgramOptions(arch="sm_" + device.arch, include_path=source + "/include", no_cache=True)
-code = Program(Path(source, "demo/vector.cu").read_text(), "c++", options).compile("cubin")
-kernel = code.get_kernel("saxpy")
-times["load"] = clock() - begin
+ready = clock()
+options = ProgramOptions(
+    arch="sm_" + device.arch, include_path=source + "/include", use_bundled_headers=BUNDLED, no_cache=True
+)
+code = Program(Path(source, SOURCE).read_text(), "c++", options).compile("cubin")
+kernel = code.get_kernel(KERNEL)
+times["load"] = clock() - ready
+registers = kernel.attributes.num_regs
+times["all"] = clock() - begin
 """
+
+# The same source through what else compiles at run time, each with its own cache if it has one.
+CUPY = """
+begin = clock()
+import cupy
+options = ("-std=c++17", "-I" + source + "/include")
+kernel = cupy.RawModule(code=Path(source, SOURCE).read_text(), options=options).get_function(KERNEL)
+registers = kernel.num_regs
+times["all"] = clock() - begin
+"""
+
+TORCH = """
+begin = clock()
+import torch
+torch.cuda.init()
+code = Path(source, SOURCE).read_text()
+kernel = torch.cuda._compile_kernel(code, KERNEL, cuda_include_dirs=[source + "/include"])
+times["all"] = clock() - begin
+"""
+
+PEERS = {"CuPy RawModule": ("cupy", CUPY), "torch.cuda._compile_kernel": ("torch", TORCH)}
+
+# A kernel as libraries have them, whose headers take the compiler seconds.
+HEAVY = {
+    "demo/__init__.py": "",
+    "demo/sort.cu": """\
+#include <cub/block/block_radix_sort.cuh>
+
+extern "C" __global__ void sort(int *values) {
+    using Sort = cub::BlockRadixSort<int, 128, 8>;
+    __shared__ typename Sort::TempStorage storage;
+    int mine[8];
+    for (int i = 0; i < 8; ++i) mine[i] = values[threadIdx.x * 8 + i];
+    Sort(storage).Sort(mine);
+    for (int i = 0; i < 8; ++i) values[threadIdx.x * 8 + i] = mine[i];
+}
+""",
+}
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -152,15 +204,21 @@ def show(what: str, values: list[float], unit: str) -> dict[str, float]:
 class Bench:
     """Runs snippets in fresh processes, and collects a record."""
 
-    def __init__(self, environment: Mapping[str, str], site: Site, image: str, runs: int) -> None:
-        self.environment, self.site, self.image, self.runs = environment, site, image, runs
+    def __init__(self, environment: Mapping[str, str], site: Site, image: str, runs: int, *, fake: bool) -> None:
+        self.environment, self.site, self.image, self.runs, self.fake = environment, site, image, runs, fake
         self.record: dict[str, Any] = {}
 
     def sample(
-        self, code: str, variables: Mapping[str, str] | None = None, *, site: Site | None = None
+        self,
+        code: str,
+        variables: Mapping[str, str] | None = None,
+        *,
+        site: Site | None = None,
+        names: Mapping[str, object] = SMALL,
     ) -> dict[str, float]:
-        """Times that one snippet reports."""
+        """Times that one snippet reports. `names` are defined in it."""
         site = site or self.site
+        code = "".join(f"{name} = {value!r}\n" for name, value in names.items()) + code
         path = os.pathsep.join([str(site.root), str(Path(__file__).resolve().parents[1])])
         done = subprocess.run(
             [
@@ -184,14 +242,55 @@ class Bench:
         """Print a row and keep it."""
         self.record[key] = show(what, values, unit)
 
-    def compare(self, key: str, what: str, ours: str, bare: str, *times: str, **variables: str) -> None:
-        """A row of each, and one of the ratio of neighbouring samples."""
-        pairs = [(self.sample(ours, variables), self.sample(bare, variables)) for _ in range(self.runs)]
+    def compare(
+        self,
+        key: str,
+        what: str,
+        ours: str,
+        bare: str,
+        *times: str,
+        site: Site | None = None,
+        names: Mapping[str, object] = SMALL,
+        runs: int | None = None,
+        **variables: str,
+    ) -> None:
+        """A row of each, and one of the ratio of neighbouring samples.
+
+        `{fresh}` in a variable becomes a folder that does not exist yet.
+        """
+        pairs = []
+        for _ in range(runs or self.runs):
+            with tempfile.TemporaryDirectory() as folder:
+                here = {key: value.format(fresh=f"{folder}/fresh") for key, value in variables.items()}
+                pairs.append(
+                    (self.sample(ours, here, site=site, names=names), self.sample(bare, here, site=site, names=names))
+                )
         for name in times:
             suffix = "" if name == "load" else f", {name}"
             self.show(f"{key}.{name}", f"{what}{suffix}", [a[name] for a, _ in pairs], "ms")
             self.show(f"{key}.{name}.bare", f"  by hand{suffix}", [b[name] for _, b in pairs], "ms")
             self.show(f"{key}.{name}.ratio", f"  ratio{suffix}", [a[name] / b[name] for a, b in pairs], "x")
+
+    def peers(self, forced: Mapping[str, str]) -> None:
+        """The whole process to a kernel: our image, our fallback, and others that compile at run time."""
+        for name, (module, code) in PEERS.items():
+            if self.fake or importlib.util.find_spec(module) is None:
+                print(f"{name:58}not measured ({'needs a GPU' if self.fake else f'{module} is not installed'})")
+                continue
+            for state in ("cold", "warm"):
+                pairs = []
+                for _ in range(max(3, self.runs // 2)):
+                    with tempfile.TemporaryDirectory() as fresh:
+                        caches = {"CUPY_CACHE_DIR": f"{fresh}/cupy", "CUDA_CACHE_PATH": f"{fresh}/driver"}
+                        caches |= {"HATCH_CUDA_KERNELS_CACHE": f"{fresh}/ours"}
+                        if state == "warm":
+                            self.sample(code, caches), self.sample(JIT, {**forced, **caches})
+                        times = [self.sample(snippet, caches)["all"] for snippet in (code, OURS)]
+                        pairs.append((*times, self.sample(JIT, {**forced, **caches})["all"]))
+                key = f"peers.{module}.{state}"
+                self.show(f"{key}", f"{name}, {state}: whole process", [peer for peer, _, _ in pairs], "ms")
+                self.show(f"{key}.image", "  ratio of ours, shipped image", [a / b for b, a, _ in pairs], "x")
+                self.show(f"{key}.fallback", "  ratio of ours, fallback", [c / b for b, _, c in pairs], "x")
 
 
 def large_manifest(site: Site, root: Path, images: int) -> Site:
@@ -206,7 +305,9 @@ def large_manifest(site: Site, root: Path, images: int) -> Site:
             image["file"] = f"more{number}.{image['file']}"
         manifest["modules"].append(module)
     manifest["modules"].sort(key=lambda module: module["name"])
-    (copy.kernels / "manifest.json").write_text(json.dumps(manifest, sort_keys=True, indent=1), encoding="utf-8")
+    manifest.pop("kernels")
+    whole = Manifest.from_bytes(json.dumps(manifest).encode(), "the copy")  # which knows its index
+    (copy.kernels / "manifest.json").write_bytes(canonical_json(whole.to_dict()))
     return copy
 
 
@@ -230,9 +331,10 @@ def main() -> int:
         if arguments.fake_driver:
             environment = fake_driver.environment(fake_driver.build(folder))
         environment |= {"HATCH_CUDA_KERNELS_CACHE": str(folder / "cache"), "PYTHONPYCACHEPREFIX": str(folder / "pyc")}
+        environment["XDG_CACHE_HOME"] = str(folder / "user-cache")
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment.pop("HATCH_CUDA_KERNELS_JIT", None)
-        bench = Bench(environment, Site(folder), "-", arguments.runs)
+        bench = Bench(environment, Site(folder), "-", arguments.runs, fake=arguments.fake_driver)
         device: dict[str, Any] = bench.sample(DEVICE)
         arch = f"sm_{device['arch']}"
         bench.site = site = build_demo(folder / "build", archs=[arch, "compute_80"], cache=folder / "build-cache")
@@ -267,9 +369,32 @@ def main() -> int:
         bench.show("repeated.ratio", "  ratio to the function", [s["package"] / s["function"] for s in repeated], "x")
         forced = {"HATCH_CUDA_KERNELS_JIT": "force"}
         bench.sample(JIT, forced)
-        warm = [bench.sample(JIT, forced)["load"] for _ in range(arguments.runs)]
-        bench.show("jit.warm", "fallback, warm", warm, "ms")
-        bench.compare("jit.cold", "fallback, cold", JIT, NVRTC, "load", **forced, HATCH_CUDA_KERNELS_CACHE="0")
+        bench.compare("jit.warm", "fallback, warm", JIT, BARE, "load", "all", **forced)
+        for kind, cache in (("without a cache", "0"), ("into an empty cache", "{fresh}")):
+            variables = {**forced, "HATCH_CUDA_KERNELS_CACHE": cache}
+            bench.compare(f"jit.cold.{kind}", f"fallback, cold, {kind}", JIT, NVRTC, "load", "all", **variables)
+        heavy = build_demo(
+            folder / "heavy",
+            archs=[arch],
+            cache=folder / "build-cache",
+            files=HEAVY,
+            extra={"modules": [], "include-dirs": []},
+        )
+        bench.sample(NVRTC, site=heavy, names=LARGE)  # lays out the headers that NVRTC carries in the user's cache
+        bench.compare(
+            "jit.cold.heavy",
+            "fallback, cold, a CUB kernel",
+            JIT,
+            NVRTC,
+            "load",
+            "all",
+            site=heavy,
+            names=LARGE,
+            runs=3,
+            **forced,
+            HATCH_CUDA_KERNELS_CACHE="{fresh}",
+        )
+        bench.peers(forced)
         if arguments.output:
             record = {
                 "schema": 1,

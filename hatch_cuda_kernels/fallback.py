@@ -9,9 +9,7 @@ import functools
 
 from .arch import Architecture, Capability, cubin_verdict, format_capability
 from .cache import KernelCache, load_or_compile
-from .compiler import compile_job
 from .errors import NoCompatibleImageError, ToolchainError, warn_once
-from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit
 from .toolchain import Toolchain, detect, probe
 
@@ -33,6 +31,9 @@ def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImag
     """Compile a unit with this environment's NVRTC through the cache; whether it was cached."""
 
     def compile_now(job: CompileJob) -> CompiledImage:
+        from .compiler import compile_job
+        from .nvrtc import workspace
+
         with workspace() as space:
             return compile_job(job, space)
 

@@ -154,17 +154,22 @@ def _table(archs: Sequence[str], cache: Path, extra: Mapping[str, Any]) -> dict[
 
 
 def build_demo(
-    directory: Path, *, archs: Sequence[str] = ARCHS, extra: Mapping[str, Any] | None = None, cache: Path | None = None
+    directory: Path,
+    *,
+    archs: Sequence[str] = ARCHS,
+    extra: Mapping[str, Any] | None = None,
+    cache: Path | None = None,
+    files: Mapping[str, str] = DEMO,
 ) -> Site:
     """Build the package `demo` below `directory` and lay out its wheel there. `extra` is more of the hook table."""
-    root = write_project(directory / "project")
+    root = write_project(directory / "project", files)
     config = Config.from_table(_table(archs, cache or directory / "cache", extra or {}), where=WHERE)
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
     built = build_packages(config, root, specs, where=WHERE, reporter=_Quiet())
     site = directory / "site"
     shutil.copytree(root / "demo", site / "demo", ignore=shutil.ignore_patterns("*.cu"))
-    for package, files in built.files.items():
-        for name, data in files.items():
+    for package, contents in built.files.items():
+        for name, data in contents.items():
             path = site / package / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

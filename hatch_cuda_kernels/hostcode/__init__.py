@@ -12,6 +12,8 @@ decides, by `editing` -> `prelude`, what nvcc gives unasked; `launches` tells wh
 is a function of the files' texts, without a preprocessor and without a table of types, so that unknown macros do it no
 harm. `settling` is the last resort for what cannot be told from the text, such as a type that only a header of the
 host declares: it goes by the compiler's own messages.
+
+Every change of what `pass_over`, `settle` or `prelude` give raises PASSING_VERSION in plan.py.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from .settling import Settled, settle
 from .surroundings import Surroundings
 
 __all__ = [
-    "PASSING_VERSION",
     "Launch",
     "PassedOver",
     "Passing",
@@ -33,6 +34,3 @@ __all__ = [
     "prelude",
     "settle",
 ]
-
-PASSING_VERSION = 2
-"""To be raised with every change of what `pass_over`, `settle` or `prelude` give; part of a compile's key."""
