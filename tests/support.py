@@ -24,6 +24,7 @@ __all__ = [
     "ARCHS",
     "DEMO",
     "EXPRESSIONS",
+    "Quiet",
     "Result",
     "Site",
     "build_demo",
@@ -97,7 +98,7 @@ __global__ void polynomial(const float* x, float* y, int n)
 }
 
 
-class _Quiet:
+class Quiet:
     """A reporter that drops what it is told."""
 
     def info(self, message: str) -> None:
@@ -165,7 +166,7 @@ def build_demo(
     root = write_project(directory / "project", files)
     config = Config.from_table(_table(archs, cache or directory / "cache", extra or {}), where=WHERE)
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
-    built = build_packages(config, root, specs, where=WHERE, reporter=_Quiet())
+    built = build_packages(config, root, specs, where=WHERE, reporter=Quiet())
     site = directory / "site"
     shutil.copytree(root / "demo", site / "demo", ignore=shutil.ignore_patterns("*.cu"))
     for package, contents in built.files.items():

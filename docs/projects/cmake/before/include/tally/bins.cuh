@@ -1,0 +1,3 @@
+#pragma once
+
+constexpr int bins = 64;
