@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import posixpath
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,21 +86,21 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
     if config.report is not None and not (root / config.report).parent.is_dir():
         raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: there is no folder {(root / config.report).parent}")
     units = make_units(config, root, specs)
-    cache = KernelCache.open(_location(config.cache, root), max_size=config.cache_max_size)
-    toolchain = detect(cache, ask_toolchain)
-    check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
-    targets = [_architectures(spec, toolchain, where) for spec in specs]
-    _check_targets(specs, targets, toolchain, where)
-    shipped = _shipped_files(config, root, units, where) if config.jit else {}
-    jobs = [
-        CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
-        for unit, target in zip(units, targets, strict=True)
-        for architecture in target
-    ]
-    images, cached = _compile(jobs, config, cache, reporter)
-    if config.jit:
-        _check_fallback(jobs, images, toolchain, config, cache)
-    cache.count()
+    places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
+    with KernelCache.open(places, max_size=config.cache_max_size) as cache:
+        toolchain = detect(cache, ask_toolchain)
+        check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
+        targets = [_architectures(spec, toolchain, where) for spec in specs]
+        _check_targets(specs, targets, toolchain, where)
+        shipped = _shipped_files(config, root, units, where) if config.jit else {}
+        jobs = [
+            CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+            for unit, target in zip(units, targets, strict=True)
+            for architecture in target
+        ]
+        images, cached = _compile(jobs, config, cache, reporter)
+        if config.jit:
+            _check_fallback(jobs, images, toolchain, config, cache)
     _show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
     report = _report(jobs, images, cached, toolchain, seconds)
@@ -126,10 +125,6 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
             "hatch-cuda-kernels inspect --sources lists"
         )
     return Built(files=files, report=report)
-
-
-def _location(cache: bool | str, root: Path) -> bool | str:
-    return cache if isinstance(cache, bool) or "://" in cache else str(root / os.path.expanduser(cache))
 
 
 def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:
@@ -164,7 +159,7 @@ def _compile(
     jobs: Sequence[CompileJob], config: Config, cache: KernelCache, reporter: Reporter
 ) -> tuple[dict[CompileJob, CompiledImage], set[CompileJob]]:
     """Images by job, and the jobs that the cache served."""
-    images = {job: image for job in jobs if (image := cache.lookup(job)) is not None}
+    images = cache.lookup_all(jobs)
     cached = set(images)
     missing = [job for job in jobs if job not in cached]
     errors: dict[CompileJob, CudaKernelsError] = {}
@@ -210,7 +205,8 @@ def _check_fallback(
         for number in toolchain.supported
         if number not in {job.architecture.number for job in jobs if job.unit is unit}
     ]
-    others = [job for job in others if cache.lookup(job) is None]
+    known = cache.lookup_all(others)
+    others = [job for job in others if job not in known]
     problems: dict[str, None] = {}
     if others:
         with workspace() as space:

@@ -14,38 +14,29 @@ import errno
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import warn_once
 from .plan import CompiledImage, CompileJob, Reads
 from .records import compiled_image, image_named, reads_in, record_of, seal, still_holds, unseal
 from .stores.directory import DirectoryStore
-from .stores.files import POSIX
 from .stores.layers import Layer
+from .stores.location import Location, parse_locations
+from .stores.opening import CACHE_VARIABLE, default_directory, open_layers, state_of
 from .stores.state import Counts, State
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["CACHE_VARIABLE", "KernelCache", "default_directory", "load_or_compile"]
 
-CACHE_VARIABLE = "HATCH_CUDA_KERNELS_CACHE"
-
 _READS_KEPT = 8
+_LOOKUPS = 32
 _LOCK_SECONDS = 600.0
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _WHOLE = "*"
-
-
-def default_directory() -> Path | None:
-    """The user cache directory of this package; None, with a warning, where the user has no usable home."""
-    import platformdirs
-
-    if POSIX:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~")
-        if not os.path.isabs(base) or base == "/" or not (os.environ.get("XDG_CACHE_HOME") or Path(base).is_dir()):
-            warn_once(f"no compile cache: {base!r} is no home for one; set {CACHE_VARIABLE} to a folder, or to 0")
-            return None
-    return Path(platformdirs.user_cache_dir("hatch-cuda-kernels", appauthor=False))
 
 
 class KernelCache:
@@ -59,24 +50,16 @@ class KernelCache:
         self._state = state
 
     @classmethod
-    def open(cls, location: bool | str = True, *, max_size: int | None = None) -> KernelCache:
-        """The cache at `location`: a folder, True for the default one, False for none. Creates the folder."""
-        if location is False:
+    def open(cls, places: bool | str | Iterable[str | Location] = True, *, max_size: int | None = None) -> KernelCache:
+        """The cache at `places` (stores/location.py), True for the default one, False for none."""
+        if places is False:
             return cls()
-        if isinstance(location, str) and "://" in location:
-            warn_once(f"no compile cache: {location!r} is no folder, and other locations are not supported")
-            return cls()
-        directory = default_directory() if location is True else Path(os.path.expanduser(location))
-        if directory is None:
-            return cls()
-        # Others may read what root compiles into a folder that was asked for: the layer of an image.
-        shared = location is not True and POSIX and os.geteuid() == 0
         try:
-            store = DirectoryStore(directory, shared=shared, max_size=max_size)
-        except Exception as error:  # whatever a file system raises, the work goes on without it
-            warn_once(opening_failed(str(directory), error))
+            layers = open_layers(None if places is True else parse_locations(places), max_size=max_size)
+        except ValueError as error:
+            warn_once(f"no compile cache: {error}")
             return cls()
-        return cls([Layer(store)], State(store.directory, private=store.private, make=store.make_folders))
+        return cls(layers, state_of(layers))
 
     @classmethod
     def from_environment(cls) -> KernelCache:
@@ -102,21 +85,24 @@ class KernelCache:
 
     def lookup(self, job: CompileJob) -> CompiledImage | None:
         """The image that this job gave before, with everything that was told about it; None is a miss."""
-        image = self._lookup(job, self.layers)
-        if image is None:
-            self.misses += 1
-        else:
-            self.hits += 1
-        return image
+        return self.lookup_all([job]).get(job)
 
-    def _lookup(self, job: CompileJob, layers: Sequence[Layer]) -> CompiledImage | None:
-        for number, layer in enumerate(layers):
-            image = _find(layer, job)
-            layer.add(Counts(hits=1) if image else Counts(misses=1))
-            if image is not None:
-                self._keep(job, image, layers[:number])
-                return image
-        return None
+    def lookup_all(self, jobs: Sequence[CompileJob]) -> dict[CompileJob, CompiledImage]:
+        """The images of those jobs that hit. Another machine is asked for many at a time, since each answer takes its
+        time to come."""
+        images: dict[CompileJob, CompiledImage] = {}
+        missing = list(jobs)
+        for number, layer in enumerate(self.layers):
+            found = _find_all(layer, missing)
+            layer.add(Counts(hits=len(found), misses=len(missing) - len(found)))
+            layer.report()
+            for job, image in found.items():
+                self._keep(job, image, self.layers[:number])
+            images |= found
+            missing = [job for job in missing if job not in found]
+        self.hits += len(images)
+        self.misses += len(jobs) - len(images)
+        return images
 
     def recheck(self, job: CompileJob) -> CompiledImage | None:
         """Whether another process of this machine has stored it since it was looked up."""
@@ -164,6 +150,20 @@ class KernelCache:
                         if error.errno not in _NOT_OURS:  # a cache to read only; whoever writes is told
                             raise
             yield
+
+    def close(self, *, patient: bool = True) -> None:
+        """Wait, for a bounded time, for what is still being written, unless not `patient`; count; close the places."""
+        for layer in self.layers:
+            layer.flush(patient=patient)
+        self.count()
+        for layer in self.layers:
+            layer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self.close(patient=kind is None or issubclass(kind, Exception))
 
     def count(self) -> None:
         """Add this object's counts to the totals that `cache info` shows, unless the cache is to read only."""
@@ -215,10 +215,15 @@ class KernelCache:
             self._state.clear_locks()
 
 
-def opening_failed(where: str, error: BaseException) -> str:
-    """The warning about a place that cannot be used."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return f"the compile cache at {where} cannot be opened ({reason}); going on without it"
+def _find_all(layer: Layer, jobs: Sequence[CompileJob]) -> dict[CompileJob, CompiledImage]:
+    if layer.remote and len(jobs) > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(_LOOKUPS) as threads:
+            images = list(threads.map(functools.partial(_find, layer), jobs))
+    else:
+        images = [_find(layer, job) for job in jobs]
+    return {job: image for job, image in zip(jobs, images, strict=True) if image is not None}
 
 
 def _find(layer: Layer, job: CompileJob) -> CompiledImage | None:

@@ -18,6 +18,7 @@ from typing import Any
 from .arch import expand_architectures, split_list
 from .errors import ConfigurationError, numbered
 from .options import check_options
+from .stores.location import Location, parse_locations, parse_size
 from .toolkit import is_toolkit_folder
 from .variants import value_text
 
@@ -34,23 +35,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _INSTALLED = re.compile(r"[A-Za-z_]\w*(?:/[^\\:\0]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
-
-
-def parse_size(value: str | int) -> int:
-    """`"2GB"`, `"512MiB"` or a number of bytes -> bytes. Raises ValueError."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        size: float = value
-    else:
-        match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-        if match is None:
-            raise ValueError(f"expected a size such as '2GB', found {value!r}")
-        power = " kmgt".index(match[2].lower() or " ")
-        size = float(match[1]) * (1024 if match[3] else 1000) ** power
-    if not 1 <= size < 2**62:
-        raise ValueError(f"expected a size above zero, found {value!r}")
-    return int(size)
 
 
 def cache_switch(text: str) -> bool | str:
@@ -127,8 +112,8 @@ class Config:
     """Whether `cuda` was written, so that another NVRTC contradicts it."""
     nvrtc: str | None = None
     """Exact NVRTC release to build with."""
-    cache: bool | str = True
-    """Compile cache: on at its default place, off, or a location."""
+    cache: bool | tuple[Location, ...] = True
+    """Compile cache: on at its default place, off, or one or several locations."""
     cache_max_size: int | None = None
     """Soft cap of the cache in bytes."""
     jobs: int = 0
@@ -175,7 +160,7 @@ def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], reade
     if text := environ.get("HATCH_CUDA_KERNELS_ARCHS"):
         values["archs"] = _archs(split_list(text) or None, "HATCH_CUDA_KERNELS_ARCHS", reader.problems)
     if text := environ.get("HATCH_CUDA_KERNELS_CACHE"):
-        values["cache"] = cache_switch(text)
+        values["cache"] = _location(cache_switch(text), "HATCH_CUDA_KERNELS_CACHE", reader.problems)
     if text := environ.get("HATCH_CUDA_KERNELS_JOBS"):
         parsed = int(text) if text.isascii() and text.isdigit() else text
         values["jobs"] = _jobs(parsed, "HATCH_CUDA_KERNELS_JOBS", reader.problems)
@@ -380,11 +365,18 @@ def _release(value: object, where: str, problems: list[str]) -> str:
     return str(value)
 
 
-def _location(value: object, where: str, problems: list[str]) -> bool | str:
-    if isinstance(value, bool) or (isinstance(value, str) and value and "\0" not in value):
+def _location(value: Any, where: str, problems: list[str]) -> bool | tuple[Location, ...]:
+    if isinstance(value, bool):
         return value
-    problems.append(f"{where}: expected true, false or a location, found {value!r}")
-    return True
+    listed = isinstance(value, list) and all(isinstance(place, str) for place in value)
+    if not (listed or (isinstance(value, str) and value and "\0" not in value)):
+        problems.append(f"{where}: expected true, false or a location, found {value!r}")
+        return True
+    try:
+        return parse_locations(value)
+    except ValueError as error:
+        problems.append(f"{where}: {error}")
+        return ()
 
 
 def _max_size(value: Any, where: str, problems: list[str]) -> int:

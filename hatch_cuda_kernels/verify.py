@@ -159,32 +159,33 @@ def verify_fallback(
     lacking: list[NoFallback] = []
     if package.manifest.fallback is None:
         return problems, lacking
-    cache = KernelCache.from_environment()
-    toolchain = detect(cache, ask_toolchain)
-    own: dict[CompileJob, bool] = {}
-    for module in package.manifest.modules:
-        try:
-            unit = shipped_unit(package, module)
-        except CudaKernelsError as error:
-            problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, module.source), str(error)))
-            continue
-        declared = {image.architecture for image in module.images}
-        for architecture in _targets(toolchain, declared):
-            job = CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
-            own[job] = architecture in declared
-    missing = [job for job in own if cache.lookup(job) is None]
-    with workspace() as space:
-        for job, result in compile_all(missing, space, workers=available_cores()):
-            if isinstance(result, CompiledImage):
-                cache.store(job, result)
-                progress(f"{job}: {result.seconds:.2f} s")
+    with KernelCache.from_environment() as cache:
+        toolchain = detect(cache, ask_toolchain)
+        own: dict[CompileJob, bool] = {}
+        for module in package.manifest.modules:
+            try:
+                unit = shipped_unit(package, module)
+            except CudaKernelsError as error:
+                problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, module.source), str(error)))
                 continue
-            text = str(result)
-            if own[job] or "cannot open source file" in text:
-                problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, job.unit.source), text))
-            else:
-                lacking.append(NoFallback(package.name, job.unit.module, str(job.architecture), text))
-            progress(f"{job}: failed")
+            declared = {image.architecture for image in module.images}
+            for architecture in _targets(toolchain, declared):
+                job = CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+                own[job] = architecture in declared
+        known = cache.lookup_all(list(own))
+        missing = [job for job in own if job not in known]
+        with workspace() as space:
+            for job, result in compile_all(missing, space, workers=available_cores()):
+                if isinstance(result, CompiledImage):
+                    cache.store(job, result)
+                    progress(f"{job}: {result.seconds:.2f} s")
+                    continue
+                text = str(result)
+                if own[job] or "cannot open source file" in text:
+                    problems.append(Problem(posixpath.join(SOURCE_DIRECTORY, job.unit.source), text))
+                else:
+                    lacking.append(NoFallback(package.name, job.unit.module, str(job.architecture), text))
+                progress(f"{job}: failed")
     return problems, lacking
 
 

@@ -24,12 +24,18 @@ _STALE_SECONDS = 600.0
 class DirectoryStore(Store):
     """A directory that only this user, or root, can write to. No link below it is followed."""
 
-    def __init__(self, directory: Path, *, shared: bool = False, max_size: int | None = None) -> None:
-        """Make the directory where it is missing. `shared`: others may read what is written. Raises OSError."""
+    def __init__(
+        self, directory: Path, *, shared: bool = False, max_size: int | None = None, make: bool = True
+    ) -> None:
+        """Make the directory where it is missing, if it may be made. `shared`: others may read what is written.
+
+        Raises OSError.
+        """
         self._mode = 0o755 if shared else 0o700
         self._max_size = max_size
         self.name = str(directory)
-        directory.mkdir(mode=self._mode, parents=True, exist_ok=True)
+        if make:
+            directory.mkdir(mode=self._mode, parents=True, exist_ok=True)
         self.directory = Path(os.path.realpath(directory))
         status = self.directory.stat()
         check_owner(self.directory, status)

@@ -8,11 +8,14 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import first_line, warn_once
+from .sealing import DamagedError
 from .state import Counts
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["Layer"]
 
@@ -20,13 +23,14 @@ _STALL_SECONDS = 1.0
 _FAILURES = 3
 _WRITERS = 8
 _FLUSH_SECONDS = 60.0
+_REST_SECONDS = 300.0
 
 
 class Layer:
     """A store with a guard: any failure is one warning and a miss.
 
-    A remote one is left alone for the rest of this object's life once it stalled, or failed several times in a row: a
-    dead remote costs one short wait. What is written to it is written behind the caller's back, until `flush`.
+    A remote one is left alone for minutes once it stalled, or failed several times in a row: a dead remote costs one
+    short wait. What is written to it is written behind the caller's back, until `flush`.
     """
 
     def __init__(self, store: Any, *, writable: bool = True) -> None:
@@ -38,19 +42,19 @@ class Layer:
         self._counts = Counts()
         self._lock = threading.Lock()
         self._failures = 0
-        self._given_up = False
+        self._rests_until = 0.0
         self._problem: str | None = None
         self._writers: ThreadPoolExecutor | None = None
         self._behind: list[Future[object]] = []
 
     @property
     def alive(self) -> bool:
-        """Whether it is still asked."""
-        return not self._given_up
+        """Whether it is asked at the moment."""
+        return not self._rests_until or time.monotonic() >= self._rests_until
 
     def read(self, key: bytes | str) -> bytes | None:
         """The bytes under `key`; None where there are none, or something went wrong."""
-        if self._given_up:
+        if not self.alive:
             return None
         with self.guarded("read"):
             data: bytes | None = self.store.get(key)
@@ -61,7 +65,7 @@ class Layer:
 
     def write(self, key: bytes | str, data: Any) -> bool:
         """Put bytes under `key`; whether that went well."""
-        if not self.writable or self._given_up:
+        if not self.writable or not self.alive:
             return False
         with self.guarded("written"):
             self.store[key] = data
@@ -74,15 +78,19 @@ class Layer:
         if not self.remote:
             work()
             return
-        if self._given_up:
+        if not self.alive:
             return
         if self._writers is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="cache")
         self._behind.append(self._writers.submit(work))
 
     def flush(self, *, patient: bool = True) -> None:
         """Wait, for a bounded time, until what was written behind is there; `patient=False` drops the rest."""
         if self._writers is not None:
+            from concurrent.futures import wait
+
             late = wait(self._behind, timeout=_FLUSH_SECONDS if patient else 0).not_done
             self._writers.shutdown(wait=False, cancel_futures=True)
             self._writers = None
@@ -133,7 +141,9 @@ class Layer:
             if not self.remote:
                 warn_once(problem)
                 return
-            self._failures += 1
             self._problem = self._problem or problem
+            if isinstance(error, DamagedError):
+                return
+            self._failures += 1
             if self._failures >= _FAILURES or time.monotonic() - begin >= _STALL_SECONDS:
-                self._given_up = True
+                self._rests_until = time.monotonic() + _REST_SECONDS
