@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from hatch_cuda_kernels.config import (
     check_module_name,
     parse_size,
 )
+from hatch_cuda_kernels.stores.location import Location
 
 WHERE = "tool.hatch.build.hooks.cuda-kernels"
 KEYS = (
@@ -370,17 +372,40 @@ class TestCache:
     @pytest.mark.parametrize("value", [True, False, "/var/cache/kernels", "~/kernels", "build/cache"])
     def test_good(self, value: bool | str) -> None:
         """`cache` is on, off or a location."""
-        assert config(cache=value).cache == value
+        assert config(cache=value).cache == (value if isinstance(value, bool) else (Location("directory", value),))
 
-    @pytest.mark.parametrize("value", ["", "a\0b", 0, 1, None, ["x"]])
+    @pytest.mark.parametrize("value", ["", "a\0b", 0, 1, None, [1], {"url": "s3://b"}])
     def test_bad(self, value: Any) -> None:
         """Anything else is refused."""
         assert mistake("cache", value) == f"cache: expected true, false or a location, found {value!r}"
 
+    def test_list(self) -> None:
+        """Several locations are asked one after another; each may be one to read only."""
+        assert config(cache=["~/a", "read:s3://b/c"]).cache == (
+            Location("directory", "~/a"),
+            Location("s3", "s3://b/c", writable=False),
+        )
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            ("s4://bucket", "s4:// is no place for a cache; expected a folder, sqlite:FILE"),
+            (["x", "redis://"], "redis:// names no host"),
+            ([], "expected a folder"),
+        ],
+    )
+    def test_location(self, value: Any, told: str) -> None:
+        """A location that means nothing is named with its key, or with the variable."""
+        assert mistake("cache", value).startswith(f"cache: {told}")
+        if isinstance(value, str):
+            with pytest.raises(ConfigurationError, match=f"HATCH_CUDA_KERNELS_CACHE: {re.escape(told)}"):
+                config({"HATCH_CUDA_KERNELS_CACHE": value})
+
     @pytest.mark.parametrize(("text", "value"), [("0", False), ("1", True), ("/x/y", "/x/y"), ("", "from the table")])
     def test_environment(self, text: str, value: bool | str) -> None:
         """HATCH_CUDA_KERNELS_CACHE wins: `0` is off, else a location; an empty one counts as unset."""
-        assert config({"HATCH_CUDA_KERNELS_CACHE": text}, cache="from the table").cache == value
+        expected = value if isinstance(value, bool) else (Location("directory", value),)
+        assert config({"HATCH_CUDA_KERNELS_CACHE": text}, cache="from the table").cache == expected
 
 
 class TestCacheMaxSize:

@@ -79,7 +79,7 @@ class Store(abc.ABC):
             raise KeyError(key)
         return data
 
-    def update(self, items: Mapping[bytes | str, Any] | Iterable[tuple[bytes | str, Any]], /) -> None:
+    def update(self, items: Mapping[Any, Any] | Iterable[tuple[bytes | str, Any]], /) -> None:
         """Store several; a failure on the way leaves the earlier ones stored."""
         for key, value in items.items() if isinstance(items, Mapping) else items:
             self[key] = value

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -102,9 +101,7 @@ def parse_location(text: str) -> Location:
     scheme = match[1].lower()
     location = Location(scheme, rest, writable)
     if scheme not in REMOTES:
-        near = difflib.get_close_matches(scheme, REMOTES, n=1)
-        hint = f"did you mean {near[0]}://?" if near else f"expected {_SPELLINGS}"
-        raise ValueError(f"{scheme}:// is no place for a cache; {hint}")
+        raise ValueError(f"{scheme}:// is no place for a cache; expected {_SPELLINGS}")
     try:
         url = urlsplit(rest)
         unknown = {name for name, _ in parse_qsl(url.query, keep_blank_values=True)} - REMOTES[scheme][1]

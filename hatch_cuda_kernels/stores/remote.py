@@ -115,7 +115,10 @@ async def _limited(start: Callable[[], Awaitable[_T]]) -> _T:
 
 
 def open_remote(location: Location, secret: str) -> RemoteStore:
-    """The place that a URL names; what is read has to be signed with `secret`, unless that is empty. Raises ImportError without the library."""
+    """The place that a URL names; what is read has to be signed with `secret`, unless that is empty.
+
+    Raises ImportError without the library.
+    """
     import opendal
 
     url = urlsplit(location.value)
