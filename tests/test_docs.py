@@ -35,7 +35,7 @@ def test_every_option_has_its_row() -> None:
     assert rows(table) == list(config._FIELDS)
     assert rows(modules) == list(config._MODULE_FIELDS)
     environment = rest.split("## Environment", 1)[1]
-    source = "".join(path.read_text() for path in Path(hatch_cuda_kernels.__file__).parent.glob("*.py"))
+    source = "".join(path.read_text() for path in Path(hatch_cuda_kernels.__file__).parent.rglob("*.py"))
     assert set(rows(environment)) == set(re.findall(r'"(HATCH_CUDA_KERNELS_[A-Z_]+)"', source))
 
 
