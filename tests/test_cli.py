@@ -125,7 +125,7 @@ class TestInspect:
         """What would steer a terminal is shown, not obeyed."""
 
         def rename(files: dict[str, bytes]) -> None:
-            files[MANIFEST] = files[MANIFEST].replace(b'"name": "twice"', b'"name": "a\\u001b[2Jb\\n\\u202e"')
+            files[MANIFEST] = files[MANIFEST].replace(b'"twice"', b'"a\\u001b[2Jb\\n\\u202e"')
 
         status, output, _ = command("inspect", changed(wheel, tmp_path / wheel.name, rename))
         assert status == 0
