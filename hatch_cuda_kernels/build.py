@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from .advice import folders_that_hold, missing_headers, repeat_command
 from .arch import Architecture, expand_architectures, format_capability, unsupported_reason
+from .budgets import kernels_over_budget
 from .cache import KernelCache
 from .config import Config
 from .display import format_size
@@ -46,7 +48,10 @@ class Reporter(Protocol):
     """Where a build's messages go."""
 
     def info(self, message: str) -> None:
-        """Progress."""
+        """Something that was done."""
+
+    def step(self, done: int, total: int, what: str) -> None:
+        """`done` of `total` images are there, `what` last."""
 
     def warning(self, message: str) -> None:
         """Something that the author should read."""
@@ -80,7 +85,7 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
     """Compile every module for every architecture, through the cache.
 
     Raises ConfigurationError or ToolchainError before any compile, CompilationError after all of them with every
-    module and architecture that failed; what did compile stays in the cache.
+    module and architecture that failed, or with what is over its budget; what did compile stays in the cache.
     """
     start = time.perf_counter()
     if config.report is not None and not (root / config.report).parent.is_dir():
@@ -98,13 +103,14 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
             for unit, target in zip(units, targets, strict=True)
             for architecture in target
         ]
-        images, cached = _compile(jobs, config, cache, reporter)
+        images, cached = _compile(jobs, config, root, cache, reporter)
         if config.jit:
             _check_fallback(jobs, images, toolchain, config, cache)
     _show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
     report = _report(jobs, images, cached, toolchain, seconds)
     manifests = _manifests(specs, units, jobs, images, toolchain, shipped if config.jit else None)
+    _check_budgets(config, [manifest for manifest, _ in manifests.values()], where, reporter)
     files: dict[str, dict[str, bytes]] = {}
     for package, (manifest, contents) in manifests.items():
         files[package] = {
@@ -156,7 +162,7 @@ def _check_targets(
 
 
 def _compile(
-    jobs: Sequence[CompileJob], config: Config, cache: KernelCache, reporter: Reporter
+    jobs: Sequence[CompileJob], config: Config, root: Path, cache: KernelCache, reporter: Reporter
 ) -> tuple[dict[CompileJob, CompiledImage], set[CompileJob]]:
     """Images by job, and the jobs that the cache served."""
     images = cache.lookup_all(jobs)
@@ -164,6 +170,7 @@ def _compile(
     missing = [job for job in jobs if job not in cached]
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
+        reporter.step(0, len(missing), "")
         with workspace() as space:
             results = compile_all(
                 missing, space, workers=config.jobs or available_cores(), timeout=config.compile_timeout
@@ -176,9 +183,9 @@ def _compile(
                 else:
                     errors[job] = result
                     took = "failed"
-                reporter.info(f"[{done}/{len(missing)}] {job}: {took}")
+                reporter.step(done, len(missing), f"{job}: {took}")
     if errors:
-        raise _all_errors(jobs, errors)
+        raise _all_errors(jobs, errors, root)
     return {job: images[job] for job in jobs}, cached
 
 
@@ -232,12 +239,38 @@ def _check_fallback(
         )
 
 
-def _all_errors(jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError]) -> CudaKernelsError:
+def _check_budgets(config: Config, manifests: Sequence[Manifest], where: str, reporter: Reporter) -> None:
+    over = kernels_over_budget(config, manifests, where)
+    if over:
+        text = numbered("kernels that are over their budget:", over)
+        if config.over_budget == "error":
+            raise CompilationError(text)
+        reporter.warning(text)
+
+
+def _all_errors(
+    jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError], root: Path
+) -> CudaKernelsError:
     """One error for all images that failed; of their kind, where they are of one kind."""
-    texts = [str(errors[job]) for job in jobs if job in errors]
+    alike: dict[str, list[CompileJob]] = {}
+    for job in jobs:
+        if job in errors:
+            alike.setdefault(str(errors[job]).removeprefix(f"{job}: "), []).append(job)
+    texts = [_told(text, failed, errors[failed[0]], root) for text, failed in alike.items()]
     kinds = {type(error) for error in errors.values()}
     kind = kinds.pop() if len(kinds) == 1 else CompilationError
-    return kind(f"{len(texts)} of {len(jobs)} images failed:\n\n" + "\n\n".join(texts))
+    return kind(f"{len(errors)} of {len(jobs)} images failed:\n\n" + "\n\n".join(texts))
+
+
+def _told(text: str, failed: Sequence[CompileJob], error: CudaKernelsError, root: Path) -> str:
+    """What is said of images that failed alike, with what only the project's tree can tell."""
+    lines = [f"{', '.join(map(str, failed))}: {text}"]
+    for header in missing_headers(text):
+        folders = folders_that_hold(header, root)
+        lines += [f'hint: the project has {header} in {folder}: include-dirs = ["{folder}"]' for folder in folders[:3]]
+    if isinstance(error, CompilationError):
+        lines.append(f"repeat: {repeat_command(failed[0])}")
+    return "\n".join(lines)
 
 
 def _show_warnings(

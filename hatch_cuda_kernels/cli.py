@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._version import __version__
-from .arch import Capability, parse_version
+from .arch import Architecture, Capability, parse_version
 from .errors import CudaKernelsError, CudaKernelsWarning
 from .target import TargetError
 
@@ -92,6 +92,22 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("warm", parents=[target, devices, common], help="fill the run-time cache in advance")
     command.set_defaults(run=_warm)
 
+    command = commands.add_parser("compile", parents=[common], help="compile one source for one architecture, alone")
+    command.add_argument("source", metavar="SOURCE", help="a .cu file, from the current folder")
+    command.add_argument("--arch", required=True, type=_architecture, metavar="ARCH", dest="architecture")
+    for flag, name, text in (
+        ("-I", "include_dirs", "a folder searched for headers"),
+        ("--include-package", "include_packages", "a folder of an installed package searched for headers"),
+        ("-D", "defines", "a macro, NAME or NAME=VALUE"),
+        ("--option", "options", "NAME=VALUE of the table `options`"),
+        ("--name-expression", "name_expressions", "a template instance"),
+    ):
+        command.add_argument(flag, dest=name, action="append", default=[], metavar="X", help=f"{text}; repeatable")
+    command.add_argument("--toolkit-headers", default="auto", metavar="FROM", help="as the key of the hook table")
+    command.add_argument("--host-code", default="skip", metavar="WAY", help="as the key of the hook table")
+    command.add_argument("-o", "--output", metavar="FILE", help="where to write the cubin or PTX")
+    command.set_defaults(run=_compile)
+
     command = commands.add_parser("stubs", parents=[target], help="print a .pyi with a package's kernel names")
     command.set_defaults(run=_stubs)
 
@@ -116,6 +132,13 @@ def _capability(text: str) -> Capability:
 def _version(text: str) -> tuple[int, int]:
     try:
         return parse_version(text, "a CUDA version")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _architecture(text: str) -> str:
+    try:
+        return str(Architecture.parse(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -146,6 +169,12 @@ def _verify(**options: Any) -> int:
 
 def _warm(**options: Any) -> int:
     from .warm import run
+
+    return run(**options)
+
+
+def _compile(**options: Any) -> int:
+    from .compilation import run
 
     return run(**options)
 

@@ -17,14 +17,17 @@ from typing import Any
 
 from .arch import expand_architectures, split_list
 from .errors import ConfigurationError, numbered
+from .manifest import squeeze_name
 from .options import check_options
 from .stores.location import Location, parse_locations, parse_size
 from .toolkit import is_toolkit_folder
 from .variants import value_text
 
-__all__ = ["HOOK", "Config", "ModuleConfig", "check_module_name", "parse_size"]
+__all__ = ["EVERY_KERNEL", "HOOK", "Config", "ModuleConfig", "check_module_name", "parse_size"]
 
 HOOK = "cuda-kernels"
+EVERY_KERNEL = "*"
+"""Stands for every kernel that a table of limits does not name."""
 
 _HATCHLING_KEYS = frozenset(
     {"dependencies", "require-runtime-dependencies", "require-runtime-features", "enable-by-default"}
@@ -120,6 +123,14 @@ class Config:
     """Parallel compiles; 0: choose."""
     compile_timeout: float | None = None
     """Limit for one image in seconds."""
+    max_wheel_bytes: int | None = None
+    """Budget of the wheel file."""
+    max_registers: Mapping[str, int] = field(default_factory=dict)
+    """Budget of registers per thread, by kernel."""
+    max_spill_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Budget of bytes spilled, by kernel."""
+    over_budget: str = "error"
+    """Whether a budget that is exceeded ends the build (error) or is told (warn)."""
     modules: tuple[ModuleConfig, ...] = ()
     """Modules spelled out."""
     report: str | None = None
@@ -401,6 +412,19 @@ def _seconds(value: object, where: str, problems: list[str]) -> float:
     return float(value)
 
 
+def _limits(value: object, where: str, problems: list[str]) -> dict[str, int]:
+    """A limit for every kernel, or a table of kernels with a limit each."""
+    table = value if isinstance(value, Mapping) else {EVERY_KERNEL: value}
+    limits: dict[str, int] = {}
+    for name, limit in table.items():
+        at = where if table is not value else f"{where}.{name}"
+        if type(limit) is not int or limit < 0:
+            problems.append(f"{at}: expected a number, or a table of kernels with a number each, found {limit!r}")
+        else:
+            limits[squeeze_name(name)] = limit
+    return limits
+
+
 def _modules(value: object, where: str, problems: list[str]) -> object:
     return value  # read on its own, entry by entry
 
@@ -438,6 +462,10 @@ _FIELDS: dict[str, _Check] = {
     "cache-max-size": _max_size,
     "jobs": _jobs,
     "compile-timeout": _seconds,
+    "max-wheel-bytes": _max_size,
+    "max-registers": _limits,
+    "max-spill-bytes": _limits,
+    "over-budget": _choice("error", "warn"),
     "modules": _modules,
 }
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .advice import refusal_message
 from .arch import Architecture, format_capability, release_version
 from .cubin import plain_names, read_cubin, read_ptx, spills_from_log
 from .elf import ImageFormatError
@@ -30,13 +31,12 @@ from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .options import field_name
 from .plan import CompiledImage, CompileJob, Reads, Unit
-from .sources import SourceFile, join_label, scan_text, text_problem
+from .sources import SourceFile, scan_text, text_problem
 from .standins import write_standins
 from .toolchain import INSTALL_HINT, import_nvrtc
 from .toolkit import (
     ANY_HEADER,
     HeaderRoot,
-    carries_headers,
     digest_header,
     digest_roots,
     find_header,
@@ -296,7 +296,7 @@ class _Stage:
         if error == nvrtc.nvrtcResult.NVRTC_ERROR_BUILTIN_OPERATION_FAILURE or "libnvrtc-builtins" in log:
             raise ToolchainError(f"{job}: NVRTC cannot use its libnvrtc-builtins ({log or error}); {INSTALL_HINT}")
         if error or result is None:
-            raise RefusalError(_refusal(job, log or str(error)), log)
+            raise RefusalError(refusal_message(job, log or str(error)), log)
         return log, *result
 
     def _end_trace(self) -> None:
@@ -593,72 +593,3 @@ def _kernel_names(job: CompileJob, entries: dict[str, Resources | None], lowered
 def _warnings(log: str) -> tuple[str, ...]:
     text = _PTXAS_REPORT.sub("", log)
     return tuple(block.strip() for block in re.split(r"\n\s*\n", text) if block.strip())
-
-
-def _refusal(job: CompileJob, log: str) -> str:
-    """NVRTC's message with what was being compiled, how it got there, and a hint where the cause is known."""
-    message = f"{job}: NVRTC refuses {job.unit.source}\n{log}"
-    if (place := re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.MULTILINE)) and (
-        chain := _chain(job.unit, place[1])
-    ):
-        message += f"\n{' <- '.join(chain)} (what includes what)"
-    if match := re.search(r'(?:cannot|could not) open source file "([^"]+)"', log):
-        message += f"\nhint: {_header_hint(job, match[1])}"
-    elif log.startswith("__nv_nvrtc_builtin_header.h") and job.unit.defines:
-        message += (
-            f"\nhint: a macro ({', '.join(sorted(job.unit.defines))}) changes NVRTC's own header; give it a longer "
-            "name, which no header uses"
-        )
-    elif "execution space" in log or "host function" in log or "host variable" in log:
-        message += (
-            "\nhint: this is host code, which NVRTC does not compile; guard it with #ifndef __CUDACC_RTC__, or move "
-            "the kernels into a file of their own"
-        )
-    return message
-
-
-def _header_hint(job: CompileJob, name: str) -> str:
-    if job.unit.toolkit_headers == "none":
-        return f"toolkit-headers is 'none', so {name} has to be in a folder of include-dirs"
-    if name in _HOST_HEADERS:
-        return (
-            f"<{name}> is a header of the host, which device code cannot use; guard its include with "
-            "#ifndef __CUDACC_RTC__, or use a counterpart in <cuda/std/...>"
-        )
-    if not carries_headers(release_version(job.release)) and not installed_roots():
-        return (
-            f"NVRTC {job.release} carries no headers and none are installed; install the extra "
-            f"cu{job.release.split('.')[0]}, or add the folder of {name} to include-dirs"
-        )
-    if name.startswith(("cuda/", "cub/", "thrust/", "nv/")):
-        return f"{name} is of CCCL; install a nvidia-cuda-cccl that has it, or add its folder to include-dirs"
-    return f"add the folder that holds {name} to include-dirs (paths from the project's root)"
-
-
-def _chain(unit: Unit, label: str) -> list[str]:
-    """A shortest way of includes from a project header back to the source; empty for the source itself."""
-    came: dict[str, str] = {}
-    pending = [unit.source]
-    for current in pending:
-        for include in unit.closure.files[current].scan.includes:
-            folders = [posixpath.dirname(current)] if include.quoted else []
-            found = (join_label(folder, include.spelling) for folder in (*folders, *unit.include_dirs))
-            target = next((name for name in found if name in unit.closure.files), None)
-            if target is not None and target not in came and target != unit.source:
-                came[target] = current
-                pending.append(target)
-    chain = [label]
-    while chain[-1] in came:
-        chain.append(came[chain[-1]])
-    return chain if len(chain) > 1 else []
-
-
-_HOST_HEADERS = frozenset(
-    """
-    any codecvt condition_variable coroutine csetjmp csignal cstdarg cwchar deque exception execution filesystem format
-    forward_list fstream future iomanip ios iosfwd iostream istream list locale map memory memory_resource mutex new
-    ostream queue random ranges regex scoped_allocator set shared_mutex sstream stack stdexcept stop_token streambuf
-    string strstream syncstream system_error thread typeindex typeinfo unordered_map unordered_set valarray vector
-    errno.h fcntl.h pthread.h signal.h sys/time.h sys/types.h unistd.h windows.h cuda.h
-    """.split()
-)

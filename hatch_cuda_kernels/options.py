@@ -84,6 +84,30 @@ REFUSED: dict[str, str] = {
 }
 """Field that cannot work here -> what to do instead."""
 
+_OF_NVCC = {
+    "arch": "use the key archs",
+    "code": "use the key archs",
+    "ccbin": "no host compiler is used here",
+    "D": "use the table defines",
+    "expt-extended-lambda": "NVRTC has no extended lambdas; write a struct with a __device__ operator()",
+    "expt-relaxed-constexpr": "declare such functions __host__ __device__, or set device-as-default-execution-space",
+    "extended-lambda": "NVRTC has no extended lambdas; write a struct with a __device__ operator()",
+    "G": "write debug = true",
+    "gencode": "use the key archs",
+    "generate-code": "use the key archs",
+    "I": "use the key include-dirs",
+    "include": "write pre-include",
+    "maxrregcount": "write max-register-count",
+    "O3": "optimised is what images are unless debug is set",
+    "rdc": _LINK,
+    "threads": "use the key jobs",
+    "t": "use the key jobs",
+    "Xcompiler": "no host compiler is used here",
+    "Xptxas": "write ptxas-options",
+    "x": "every source is CUDA C++ here",
+}
+"""Options of nvcc that are no fields of ProgramOptions -> what to do instead."""
+
 _STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 
 
@@ -102,6 +126,8 @@ def check_options(table: object, where: str, problems: list[str]) -> dict[str, A
         path, option = f"{where}.{raw}", raw.replace("_", "-")
         if option in REFUSED:
             problems.append(f"{path}: cannot be set; {REFUSED[option]}")
+        elif raw not in ALLOWED and (advice := _of_nvcc(raw)):
+            problems.append(f"{path}: is an option of nvcc; {advice}")
         elif raw not in ALLOWED:
             near = difflib.get_close_matches(option, ALLOWED, n=1)
             hint = f"; did you mean {near[0]}?" if near else "; see cuda.core.ProgramOptions for the fields"
@@ -115,6 +141,13 @@ def check_options(table: object, where: str, problems: list[str]) -> dict[str, A
         else:
             usable[raw] = value
     return usable
+
+
+def _of_nvcc(raw: str) -> str | None:
+    name = raw.lstrip("-")
+    if raw != name and name.replace("_", "-") in ALLOWED:
+        return f"write {name.replace('_', '-')}"
+    return _OF_NVCC.get(name) or _OF_NVCC.get(name.replace("_", "-"))
 
 
 _FILE_OPTION = re.compile(r"--?(?:options-file|optf|output-file|o|input-as-string)(?:$|=|\s|[^a-z-])")

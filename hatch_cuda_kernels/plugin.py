@@ -9,6 +9,7 @@ import os
 import posixpath
 import shutil
 import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,13 +19,15 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+from .budgets import wheel_over_budget
 from .build import build_packages, make_units
 from .config import HOOK, Config
 from .editable import EDITABLE_FILE, describe_editable, hook_table
-from .errors import ConfigurationError, CudaKernelsError, CudaKernelsWarning, numbered
+from .errors import CompilationError, ConfigurationError, CudaKernelsError, CudaKernelsWarning, numbered
 from .installed import is_installed
 from .manifest import DIRECTORY
 from .modules import ModuleSpec, ShippedPackage, find_modules
+from .progress import Progress, is_live
 from .sources import walk_files
 from .toolchain import required_distributions
 
@@ -51,7 +54,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile and hand the files to the wheel, or check what an sdist holds."""
-        with self._one_message():
+        with self._one_message() as reporter:
             _check_source_date_epoch()
             if self.target_name == "sdist":
                 self._check_sdist()
@@ -60,19 +63,29 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 if version == "editable":
                     self._add_editable(build_data)
                 else:
-                    self._add_images(build_data)
+                    self._add_images(build_data, reporter)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the files that the wheel has by now."""
+        """Remove the files that the wheel has by now, and the wheel too where it is over its budget."""
         self._remove_staging()
+        if self.target_name != "wheel":
+            return
+        with self._one_message() as reporter:
+            config = self._config()
+            over = wheel_over_budget(config, os.path.getsize(artifact_path))
+            if over and config.over_budget == "error":
+                os.remove(artifact_path)
+                raise CompilationError(over)
+            if over:
+                reporter.warning(over)
 
     # -- the parts -----------------------------------------------------------------------------------------------
 
-    def _add_images(self, build_data: dict[str, Any]) -> None:
+    def _add_images(self, build_data: dict[str, Any], reporter: _Reporter) -> None:
         config = self._config()
         packages = self._packages()
         built = build_packages(
-            config, Path(self.root), self._modules(config, packages), where=self._where, reporter=_Reporter(self.app)
+            config, Path(self.root), self._modules(config, packages), where=self._where, reporter=reporter
         )
         folders = {package.name: package.folder for package in packages}
         assert self._staging is not None
@@ -200,26 +213,30 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
     # -- endings -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _one_message(self) -> Iterator[None]:
+    def _one_message(self) -> Iterator[_Reporter]:
         """Typed errors end the build with their message alone; nothing of ours stays behind."""
+        reporter = _Reporter(self.app)
         with _terminable(), warnings.catch_warnings():
             shown = warnings.showwarning
 
             def show(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
                 if issubclass(category, CudaKernelsWarning):
-                    _Reporter(self.app).warning(str(message))
+                    reporter.warning(str(message))
                 else:
                     shown(message, category, *rest, **options)
 
             warnings.showwarning = show
             try:
-                yield
+                yield reporter
             except (CudaKernelsError, OSError) as error:
                 self._remove_staging()
+                reporter.close()
                 self.app.abort(f"{HOOK}: {error}")
             except BaseException:
                 self._remove_staging()
                 raise
+            finally:
+                reporter.close()
 
     def _remove_staging(self) -> None:
         if self._staging is not None:
@@ -232,14 +249,26 @@ class _Reporter:
 
     def __init__(self, app: Any) -> None:
         self._app = app
+        live = sys.stderr if app.verbosity == 0 and is_live(sys.stderr) else None
+        self._progress = Progress(HOOK, app.display_info, live)
 
     def info(self, message: str) -> None:
         """Shown at the default verbosity."""
+        self._progress.clear()
         self._app.display_info(f"{HOOK}: {message}")
+
+    def step(self, done: int, total: int, what: str) -> None:
+        """A line that moves on a terminal, at the default verbosity; else a line of its own."""
+        self._progress.step(done, total, what)
 
     def warning(self, message: str) -> None:
         """Shown with one `-q` too."""
+        self._progress.clear()
         self._app.display_warning(f"{HOOK}: warning: {message}")
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._progress.clear()
 
 
 @contextmanager

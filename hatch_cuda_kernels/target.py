@@ -119,6 +119,10 @@ class _Messages:
     def info(self, message: str) -> None:
         print(message, file=sys.stderr)
 
+    def step(self, done: int, total: int, what: str) -> None:
+        if what:
+            print(f"[{done}/{total}] {what}", file=sys.stderr)
+
     def warning(self, message: str) -> None:
         print(f"warning: {message}", file=sys.stderr)
 

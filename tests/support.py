@@ -104,6 +104,9 @@ class Quiet:
     def info(self, message: str) -> None:
         """See build.Reporter."""
 
+    def step(self, done: int, total: int, what: str) -> None:
+        """See build.Reporter."""
+
     def warning(self, message: str) -> None:
         """See build.Reporter."""
 

@@ -24,7 +24,7 @@ from hatch_cuda_kernels.stores.location import Location
 WHERE = "tool.hatch.build.hooks.cuda-kernels"
 KEYS = (
     "archs sources include-dirs include-packages toolkit-headers host-code defines options headers jit package cuda "
-    "nvrtc cache cache-max-size jobs compile-timeout modules"
+    "nvrtc cache cache-max-size jobs compile-timeout max-wheel-bytes max-registers max-spill-bytes over-budget modules"
 ).split()
 MODULE_KEYS = "source name name-expressions archs include-dirs include-packages defines options variants".split()
 
@@ -99,6 +99,10 @@ def test_the_smallest_table() -> None:
         "cache_max_size": None,
         "jobs": 0,
         "compile_timeout": None,
+        "max_wheel_bytes": None,
+        "max_registers": {},
+        "max_spill_bytes": {},
+        "over_budget": "error",
         "modules": (),
         "report": None,
     }
@@ -479,6 +483,55 @@ class TestCompileTimeout:
         """A mistake in the variable is told at the variable."""
         (told,) = mistakes({"archs": ["90"]}, {"HATCH_CUDA_KERNELS_COMPILE_TIMEOUT": text})
         assert told.startswith("HATCH_CUDA_KERNELS_COMPILE_TIMEOUT: expected a number of seconds above zero")
+
+
+class TestMaxWheelBytes:
+    @pytest.mark.parametrize(("value", "size"), [(1000, 1000), ("100MB", 10**8), ("1MiB", 2**20)])
+    def test_good(self, value: Any, size: int) -> None:
+        """`max-wheel-bytes` is a size."""
+        assert config(max_wheel_bytes=value).max_wheel_bytes == size
+
+    @pytest.mark.parametrize("value", [0, -1, "much", True, None])
+    def test_bad(self, value: Any) -> None:
+        """Anything else is refused."""
+        assert "expected a size" in mistake("max-wheel-bytes", value)
+
+
+class TestMaxRegisters:
+    def test_good(self) -> None:
+        """`max-registers` is a number for every kernel, or a table; white space in names does not count."""
+        assert config(max_registers=64).max_registers == {"*": 64}
+        table = {"*": 64, "gemm:k< float >": 255}
+        assert config(max_registers=table).max_registers == {"*": 64, "gemm:k<float>": 255}
+
+    @pytest.mark.parametrize("value", ["64", -1, True, None, 1.5, [64]])
+    def test_bad(self, value: Any) -> None:
+        """Anything else is refused, in a table at its key."""
+        assert "expected a number" in mistake("max-registers", value)
+        assert mistake("max-registers", {"gemm": value}).startswith("max-registers.gemm: expected a number")
+
+
+class TestMaxSpillBytes:
+    def test_good(self) -> None:
+        """`max-spill-bytes` is written like `max-registers`; 0 allows none."""
+        assert config(max_spill_bytes=0).max_spill_bytes == {"*": 0}
+        assert config(max_spill_bytes={"gemm": 128}).max_spill_bytes == {"gemm": 128}
+
+    @pytest.mark.parametrize("value", ["0", -1, False])
+    def test_bad(self, value: Any) -> None:
+        """Anything else is refused."""
+        assert "expected a number" in mistake("max-spill-bytes", value)
+
+
+class TestOverBudget:
+    @pytest.mark.parametrize("value", ["error", "warn"])
+    def test_good(self, value: str) -> None:
+        """`over-budget` is one of two words."""
+        assert config(over_budget=value).over_budget == value
+
+    def test_bad(self) -> None:
+        """A near word is suggested."""
+        assert mistake("over-budget", "warning").endswith("did you mean 'warn'?")
 
 
 def test_report_is_a_matter_of_the_environment() -> None:

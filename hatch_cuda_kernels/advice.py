@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What to say when NVRTC refuses a source: its own words, how it got there, and what to do where the cause is known."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+from pathlib import Path
+
+from .arch import release_version
+from .installed import INSTALLED
+from .plan import CompileJob, Unit
+from .sources import join_label, walk_files
+from .toolkit import carries_headers, installed_roots
+
+__all__ = ["folders_that_hold", "missing_headers", "refusal_message", "repeat_command"]
+
+
+def refusal_message(job: CompileJob, log: str) -> str:
+    """NVRTC's message with what was being compiled, how it got there, and a hint where the cause is known."""
+    message = f"{job}: NVRTC refuses {job.unit.source}\n{log}"
+    if (place := re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.MULTILINE)) and (
+        chain := _chain(job.unit, place[1])
+    ):
+        message += f"\n{' <- '.join(chain)} (what includes what)"
+    hint = _hint(job, log)
+    return f"{message}\nhint: {hint}" if hint else message
+
+
+def missing_headers(text: str) -> list[str]:
+    """Headers that a message says could not be opened."""
+    return list(dict.fromkeys(re.findall(r'(?:cannot|could not) open source file "([^"]+)"', text)))
+
+
+def folders_that_hold(header: str, root: Path) -> list[str]:
+    """Folders of a project from which `#include` finds a header, as `include-dirs` would name them."""
+    ending = "/" + header.lstrip("./")
+    found = [f"/{path}" for path in walk_files(root) if f"/{path}".endswith(ending)]
+    return sorted(path[: -len(ending)].lstrip("/") or "." for path in found)
+
+
+def repeat_command(job: CompileJob) -> str:
+    """The command line that compiles one job again, alone, in the project's root."""
+    unit = job.unit
+    words = ["hatch-cuda-kernels", "compile", unit.source, "--arch", str(job.architecture)]
+    for folder in unit.include_dirs:
+        installed = folder.startswith(f"{INSTALLED}/")
+        words += ["--include-package", folder.removeprefix(f"{INSTALLED}/")] if installed else ["-I", folder]
+    for name, value in sorted(unit.defines.items()):
+        words += ["-D", name if value is True else f"{name}={value}"]
+    for option, given in sorted(unit.options.items()):
+        words += ["--option", f"{option}={json.dumps(given)}"]
+    for expression in unit.name_expressions:
+        words += ["--name-expression", expression]
+    if unit.toolkit_headers != "auto":
+        words += ["--toolkit-headers", unit.toolkit_headers]
+    if unit.host_code != "skip":
+        words += ["--host-code", unit.host_code]
+    return shlex.join(words)
+
+
+# -- hints -------------------------------------------------------------------------------------------------------
+
+
+def _hint(job: CompileJob, log: str) -> str:
+    if missing := missing_headers(log):
+        return _header_hint(job, missing[0])
+    if log.startswith("__nv_nvrtc_builtin_header.h") and job.unit.defines:
+        return (
+            f"a macro ({', '.join(sorted(job.unit.defines))}) changes NVRTC's own header; give it a longer name, "
+            "which no header uses"
+        )
+    if match := re.search(r"Instruction '([^']+)' not supported on \.target '(sm_(\d+))'", log):
+        return _instruction_hint(match[1], match[2], int(match[3]))
+    if match := re.search(r"(?:Feature|Instruction) '([^']+)' requires \.target (sm_(\d+)\w*)", log):
+        return (
+            f"{match[1]} begins with {match[2]}; put it between #if __CUDA_ARCH__ >= {match[3]}0 and #endif, or leave "
+            f"{job.architecture} out of archs"
+        )
+    for pattern, text in _CAUSES.items():
+        if re.search(pattern, log):
+            return text
+    for name in re.findall(r'identifier "(\w+)" is undefined', log):
+        if name in _DECLARED_BY:
+            return f"{name} is declared by <{_DECLARED_BY[name]}>, which this file does not include"
+    return ""
+
+
+def _instruction_hint(instruction: str, target: str, number: int) -> str:
+    if number < 90:
+        return f"{instruction} is of a newer architecture; put it behind a test of __CUDA_ARCH__, or leave {target} out"
+    return (
+        f"{instruction} may be architecture-specific: it then needs the suffix, {target}a (or {target}f from sm_100 "
+        f"on; as PTX compute_{number}a), in archs in place of {target}"
+    )
+
+
+_CAUSES = {
+    r"annotation on lambda is not allowed": (
+        "NVRTC has no extended lambdas (nvcc's --extended-lambda); inside a kernel leave the annotation out, for a "
+        "lambda there is device code; elsewhere write a struct with a __device__ operator()"
+    ),
+    r"device-side kernel launch": (
+        "a kernel cannot launch kernels here: that needs the device runtime and a linker; launch both from the host"
+    ),
+    r"ptxas fatal\s*: Unknown option": (
+        "ptxas-options takes options of ptxas; those of nvcc are keys of the table options, under cuda.core's names"
+    ),
+    r"without execution space annotations[^\n]*\n\s*(?:static |inline |template *<[^\n]*> *)*constexpr": (
+        "NVRTC has no --expt-relaxed-constexpr; declare the function __host__ __device__, or set "
+        "options.device-as-default-execution-space = true"
+    ),
+    r"execution space|host function|host variable": (
+        "this is host code, which NVRTC does not compile; guard it with #ifndef __CUDACC_RTC__, or move the kernels "
+        "into a file of their own"
+    ),
+    r'namespace "std" has no member': (
+        "device code has the C++ library as cuda::std, from <cuda/std/...>; what is for the host alone has no "
+        "counterpart"
+    ),
+}
+"""What a log says -> what to do; the first that is found."""
+
+_DECLARED_BY = {
+    **dict.fromkeys(("half", "half2", "__half", "__half2", "__float2half", "__half2float", "__hadd"), "cuda_fp16.h"),
+    **dict.fromkeys(("__nv_bfloat16", "__nv_bfloat162", "__float2bfloat16", "__bfloat162float"), "cuda_bf16.h"),
+    **dict.fromkeys(("__nv_fp8_e4m3", "__nv_fp8_e5m2"), "cuda_fp8.h"),
+    **dict.fromkeys(("curandState", "curandState_t", "curand_init"), "curand_kernel.h"),
+    **dict.fromkeys(("cooperative_groups", "cg"), "cooperative_groups.h"),
+    **dict.fromkeys(("nvcuda", "wmma"), "mma.h"),
+}
+
+
+def _header_hint(job: CompileJob, name: str) -> str:
+    if name in _HOST_HEADERS:
+        return (
+            f"<{name}> is a header of the host, which device code cannot use; guard its include with "
+            "#ifndef __CUDACC_RTC__, or use a counterpart in <cuda/std/...>"
+        )
+    if job.unit.toolkit_headers == "none":
+        return f"toolkit-headers is 'none', so {name} has to be in a folder of include-dirs"
+    if not carries_headers(release_version(job.release)) and not installed_roots():
+        return (
+            f"NVRTC {job.release} carries no headers and none are installed; install the extra "
+            f"cu{job.release.split('.')[0]}, or add the folder of {name} to include-dirs"
+        )
+    if name.startswith(("cuda/", "cub/", "thrust/", "nv/")):
+        return f"{name} is of CCCL; install a nvidia-cuda-cccl that has it, or add its folder to include-dirs"
+    return f"add the folder that holds {name} to include-dirs (paths from the project's root)"
+
+
+def _chain(unit: Unit, label: str) -> list[str]:
+    """A shortest way of includes from a project header back to the source; empty for the source itself."""
+    came: dict[str, str] = {}
+    pending = [unit.source]
+    for current in pending:
+        for include in unit.closure.files[current].scan.includes:
+            folders = [posixpath.dirname(current)] if include.quoted else []
+            found = (join_label(folder, include.spelling) for folder in (*folders, *unit.include_dirs))
+            target = next((name for name in found if name in unit.closure.files), None)
+            if target is not None and target not in came and target != unit.source:
+                came[target] = current
+                pending.append(target)
+    chain = [label]
+    while chain[-1] in came:
+        chain.append(came[chain[-1]])
+    return chain if len(chain) > 1 else []
+
+
+_HOST_HEADERS = frozenset(
+    """
+    any codecvt condition_variable coroutine csetjmp csignal cstdarg cwchar deque exception execution filesystem format
+    forward_list fstream future iomanip ios iosfwd iostream istream list locale map memory memory_resource mutex new
+    ostream queue random ranges regex scoped_allocator set shared_mutex sstream stack stdexcept stop_token streambuf
+    string strstream syncstream system_error thread typeindex typeinfo unordered_map unordered_set valarray vector
+    errno.h fcntl.h pthread.h signal.h sys/time.h sys/types.h unistd.h windows.h cuda.h
+    """.split()
+)

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of a refusal: hints for real refusals of NVRTC, and command lines that repeat them."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jobs import KERNEL, compile_alone, make_job, write
+from projects import make_project
+
+from hatch_cuda_kernels.advice import folders_that_hold, repeat_command
+from hatch_cuda_kernels.errors import CompilationError, ConfigurationError
+from hatch_cuda_kernels.options import check_options
+
+BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
+
+
+@pytest.mark.parametrize(
+    ("arch", "source", "hint"),
+    [
+        ("sm_90", BODY.format('asm volatile("wgmma.fence.sync.aligned;");'), "wgmma.fence may be .* sm_90a"),
+        ("sm_100", BODY.format('asm volatile("tcgen05.fence::before_thread_sync;");'), "sm_100a"),
+        ("sm_75", BODY.format('asm volatile("cp.async.commit_group;");'), "begins with sm_80; .* __CUDA_ARCH__ >= 800"),
+        ("sm_80", BODY.format("auto f = [] __device__ (int x) { return x; }; *p = f(1);"), "no extended lambdas"),
+        ("sm_80", KERNEL + 'extern "C" __global__ void m(int *p) { k<<<1, 1>>>(p); }', "launch both from the host"),
+        ("sm_80", "constexpr int one() { return 1; }\n" + BODY.format("*p = one();"), "no --expt-relaxed-constexpr"),
+        ("sm_80", BODY.format("std::vector<int> v;"), "cuda::std"),
+        ("sm_80", BODY.format("__half h = 1;"), "__half is declared by <cuda_fp16.h>"),
+        ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "<vector> is a header of the host"),
+        ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
+    ],
+    ids="suffix family newer lambda launch constexpr std include host-header missing".split(),
+)
+def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
+    """A refusal whose cause is known says what to do."""
+    job = make_job(write(tmp_path, {"k.cu": source}), arch=arch)
+    with pytest.raises(CompilationError, match=rf"(?s)m for {arch}: NVRTC refuses k\.cu.*hint: .*{hint}"):
+        compile_alone(job)
+
+
+def test_a_lambda_without_annotation(tmp_path: Path) -> None:
+    """What the hint about lambdas recommends compiles."""
+    source = BODY.format("auto f = [] (int x) { return x; }; *p = f(1);")
+    assert compile_alone(make_job(write(tmp_path, {"k.cu": source}))).kernels == {"k": "k"}
+
+
+def test_ptxas_option_of_nvcc(tmp_path: Path) -> None:
+    """An option of nvcc among those of ptxas is told."""
+    job = make_job(write(tmp_path, {"k.cu": KERNEL}), options={"ptxas-options": ["--extended-lambda"]})
+    with pytest.raises(CompilationError, match="ptxas-options takes options of ptxas"):
+        compile_alone(job)
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("maxrregcount", "write max-register-count"),
+        ("--use_fast_math", "write use-fast-math"),
+        ("expt-relaxed-constexpr", "device-as-default-execution-space"),
+        ("gencode", "use the key archs"),
+        ("-Xcompiler", "no host compiler"),
+        ("extended_lambda", "no extended lambdas"),
+    ],
+)
+def test_option_of_nvcc(option: str, advice: str) -> None:
+    """An option that only nvcc has is told as such, with what to write."""
+    problems: list[str] = []
+    check_options({option: True}, "options", problems)
+    (told,) = problems
+    assert told.startswith(f"options.{option}: is an option of nvcc; ")
+    assert advice in told
+
+
+def test_a_header_that_the_project_has(tmp_path: Path) -> None:
+    """A header that lies in the project, outside of include-dirs, is named, and its folder mends the build."""
+    files = {"demo/k.cu": '#include "deep/value.cuh"\n' + KERNEL, "third_party/lib/deep/value.cuh": "// here\n"}
+    project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]', files)
+    run = project.build()
+    assert run.status == 1
+    (hint,) = [line for line in run.output.splitlines() if "the project has deep/value.cuh" in line]
+    table = hint.rpartition(": ")[2]
+    assert table == 'include-dirs = ["third_party/lib"]'
+    assert "k for sm_80, k for sm_90: NVRTC refuses" in run.output
+    project.write({"pyproject.toml": (project.root / "pyproject.toml").read_text() + table + "\n"})
+    assert project.build().status == 0
+
+
+def test_folders_that_hold(tmp_path: Path) -> None:
+    """Whole names count, and the root is a folder too."""
+    write(tmp_path, {"v.h": "", "a/v.h": "", "a/xv.h": "", "b/a/v.h": ""})
+    assert folders_that_hold("v.h", tmp_path) == [".", "a", "b/a"]
+    assert folders_that_hold("a/v.h", tmp_path) == [".", "b"]
+    assert folders_that_hold("../a/v.h", tmp_path) == [".", "b"]
+
+
+def _compile(line: str, root: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(line)
+    assert words[0] == "hatch-cuda-kernels"
+    command = [sys.executable, "-m", "hatch_cuda_kernels", *words[1:], *more]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_repeat_a_failure(tmp_path: Path) -> None:
+    """The line that a failing build prints gives the same message, and once the source is mended, success."""
+    table = 'archs = ["sm_90"]\ninclude-dirs = ["my include"]\ndefines = { N = 3, BARE = true, TEXT = "a b" }\n'
+    table += '[tool.hatch.build.hooks.cuda-kernels.options]\nstd = "c++20"\nuse-fast-math = true\n'
+    table += "[[tool.hatch.build.hooks.cuda-kernels.modules]]\nsource = 'demo/k.cu'\nname-expressions = ['k<float>']\n"
+    source = '#include "v.cuh"\n#ifdef BARE\ntemplate <class T> __global__ void k(T *x) { *x = N; {} }\n#endif\n'
+    files = {"demo/k.cu": source.replace("{}", "wrong"), "my include/v.cuh": "// v\n"}
+    project = make_project(tmp_path, table, files)
+    run = project.build()
+    assert run.status == 1
+    (line,) = [line[len("repeat: ") :] for line in run.output.splitlines() if line.startswith("repeat: ")]
+    again = _compile(line, project.root)
+    message = 'demo/k.cu(3): error: identifier "wrong" is undefined'
+    assert message in run.output and message in again.stderr
+    assert (again.returncode, again.stdout) == (1, "")
+    project.write({"demo/k.cu": source.replace("{}", "")})
+    done = _compile(line, project.root, "-o", str(tmp_path / "k.cubin"))
+    assert done.returncode == 0, done.stderr
+    assert "k<float>" in done.stdout
+    assert project.build().status == 0
+    assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def test_repeat_gives_the_same_image(tmp_path: Path) -> None:
+    """The image of the line is the image of the job, whatever the job has."""
+    root = write(tmp_path, {"a b/k.cu": '#include "v.h"\n' + KERNEL, "inc/v.h": "#define A B\n"})
+    options = {"ptxas-options": ["-O3", "-v"], "fma": False, "max-register-count": 32}
+    job = make_job(root, "a b/k.cu", "sm_90a", include_dirs=["inc"], options=options, defines={"B": "'\"'", "C": True})
+    done = _compile(repeat_command(job), root, "-o", "k.cubin")
+    assert done.returncode == 0, done.stderr
+    assert (root / "k.cubin").read_bytes() == compile_alone(job).data
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["missing.cu", "--arch", "sm_80"], 1, "missing.cu"),
+        (["k.cu", "--arch", "9.0"], 2, "as NVRTC spells it"),
+        (["k.cu", "--arch", "sm_80", "--option", "maxrregcount=3"], 1, "write max-register-count"),
+        (["k.cu", "--arch", "sm_80", "-D", "1X"], 1, "is no macro name"),
+        (["/etc/hostname", "--arch", "sm_80"], 1, "absolute path"),
+    ],
+)
+def test_misuse_of_compile(tmp_path: Path, arguments: list[str], status: int, told: str) -> None:
+    """What cannot be compiled is one message."""
+    write(tmp_path, {"k.cu": KERNEL})
+    done = _compile(shlex.join(["hatch-cuda-kernels", "compile", *arguments]), tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+    assert told in done.stderr
+
+
+def test_utf16(tmp_path: Path) -> None:
+    """A source that some editor saved as UTF-16 says how to save it."""
+    with pytest.raises((CompilationError, ConfigurationError), match="UTF-8"):
+        compile_alone(make_job(write(tmp_path, {"k.cu": KERNEL.encode("utf-16")})))
