@@ -6,23 +6,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hatch_cuda_kernels.arch import FAMILIES, TEGRA, Architecture, cubin_verdict, format_capability, ptx_verdict
+from hatch_cuda_kernels.arch import (
+    CAPABILITIES,
+    FAMILIES,
+    TEGRA,
+    Architecture,
+    cubin_verdict,
+    format_capability,
+    ptx_verdict,
+)
 
-CAPABILITIES = [
-    (7, 5),
-    (8, 0),
-    (8, 6),
-    (8, 7),
-    (8, 8),
-    (8, 9),
-    (9, 0),
-    (10, 0),
-    (10, 3),
-    (10, 7),
-    (11, 0),
-    (12, 0),
-    (12, 1),
-]
 PLAIN = [75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121]
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "CAPABILITIES",
     "FAMILIES",
     "TEGRA",
     "Architecture",
@@ -30,6 +31,12 @@ __all__ = [
 
 Capability = tuple[int, int]
 """Compute capability of a device: (major, minor)."""
+
+CAPABILITIES: tuple[Capability, ...] = (
+    *((7, 5), (8, 0), (8, 6), (8, 7), (8, 8), (8, 9), (9, 0)),
+    *((10, 0), (10, 3), (10, 7), (11, 0), (12, 0), (12, 1)),
+)
+"""Capabilities of the devices that CUDA 13 serves: the columns of every table."""
 
 TEGRA: frozenset[Capability] = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
 """Capabilities of integrated (Tegra) parts: their cubins run on exactly that capability, and no other's do."""

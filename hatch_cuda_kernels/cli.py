@@ -87,7 +87,24 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("verify", parents=[target, common], help="check digests, images and paths")
     command.add_argument("--jit", action="store_true", help="compile the shipped sources on their own, too")
+    command.add_argument(
+        "--require", type=_capability, metavar="X.Y", nargs="+", action="extend", default=[],
+        help="compute capabilities for which every kernel must have an image",
+    )  # fmt: skip
+    command.add_argument("--allow-jit", action="store_true", help="let the run-time fallback count for --require")
+    command.add_argument("--driver", type=_version, metavar="X.Y", help="driver for --require; default: the compiler's")
     command.set_defaults(run=_verify)
+
+    command = commands.add_parser("coverage", parents=[target, common], help="show what serves each kernel where")
+    command.add_argument(
+        "--compute-capability", type=_capability, metavar="X.Y", nargs="+", action="extend", default=[],
+        dest="capabilities", help="default: all that CUDA serves",
+    )  # fmt: skip
+    command.add_argument(
+        "--driver", type=_version, metavar="X.Y", nargs="+", action="extend", default=[], dest="drivers",
+        help="newest CUDA version of a driver; default: those where the answer changes",
+    )  # fmt: skip
+    command.set_defaults(run=_coverage)
 
     command = commands.add_parser("warm", parents=[target, devices, common], help="fill the run-time cache in advance")
     command.set_defaults(run=_warm)
@@ -163,6 +180,12 @@ def _explain(**options: Any) -> int:
 
 def _verify(**options: Any) -> int:
     from .verify import run
+
+    return run(**options)
+
+
+def _coverage(**options: Any) -> int:
+    from .coverage import run
 
     return run(**options)
 

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .arch import Architecture
+from .arch import Architecture, Capability, format_capability
 from .cache import KernelCache
+from .coverage import cover, holes
 from .cubin import read_cubin, read_ptx
 from .display import print_json, printable
 from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
-from .manifest import MANIFEST_FILE, SOURCE_DIRECTORY, Image, Module
+from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
 from .nvrtc import workspace
 from .package import InstalledPackage, shipped_unit
 from .plan import CompiledImage, CompileJob
@@ -45,7 +46,16 @@ class NoFallback:
     reason: str
 
 
-def run(*, target: str, package: str | None, jit: bool, as_json: bool) -> int:
+def run(
+    *,
+    target: str,
+    package: str | None,
+    jit: bool,
+    require: Sequence[Capability],
+    driver: tuple[int, int] | None,
+    allow_jit: bool,
+    as_json: bool,
+) -> int:
     """Print every fault of a target."""
     problems: list[Problem] = []
     lacking: list[NoFallback] = []
@@ -56,6 +66,8 @@ def run(*, target: str, package: str | None, jit: bool, as_json: bool) -> int:
         if opened is None:
             continue
         images += sum(len(module.images) for module in opened.manifest.modules)
+        manifest = opened.manifest
+        problems += _uncovered(manifest, require, driver or manifest.cuda_version, allow_jit, _top(place.name))
         if jit:
             found, missing = verify_fallback(opened, lambda text: print(text, file=sys.stderr))
             problems += found
@@ -76,13 +88,30 @@ def run(*, target: str, package: str | None, jit: bool, as_json: bool) -> int:
 
 def verify_place(place: Place) -> tuple[InstalledPackage | None, list[Problem]]:
     """Check a package's manifest, images and sources. The package is None where the manifest cannot be read."""
-    top = f"{place.name.replace('.', '/')}/_cuda_kernels" if place.name else "_cuda_kernels"
+    top = _top(place.name)
     try:
         package = place.open()
     except ManifestError as error:
         return None, [Problem(f"{top}/{MANIFEST_FILE}", str(error))]
     problems = [Problem(f"{top}/{path}", text) for path, text in _check_files(package, place.members)]
     return package, problems
+
+
+def _top(package: str) -> str:
+    """The folder of a package's kernels in a wheel."""
+    return f"{package.replace('.', '/')}/{DIRECTORY}" if package else DIRECTORY
+
+
+def _uncovered(
+    manifest: Manifest, required: Sequence[Capability], driver: tuple[int, int], jit: bool, top: str
+) -> Iterator[Problem]:
+    """Kernels that a required compute capability would not get. The fallback, where it counts, needs NVRTC there."""
+    way = "the run-time fallback, which --allow-jit would accept" if manifest.fallback is not None else "nothing"
+    what = "nothing" if jit else way
+    for row, bare in holes(cover(manifest, required, driver), jit=jit):
+        names = ", ".join(map(format_capability, bare))
+        text = f"{row.module}:{row.kernel} has {what} for {names} under a driver of CUDA {format_capability(driver)}"
+        yield Problem(f"{top}/{MANIFEST_FILE}", text)
 
 
 def _check_files(package: InstalledPackage, members: list[str] | None) -> Iterator[tuple[str, str]]:
