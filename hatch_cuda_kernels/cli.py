@@ -106,6 +106,14 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     command.set_defaults(run=_coverage)
 
+    command = commands.add_parser("diff", parents=[common], help="show what changed from one build to another")
+    command.add_argument("old", metavar="OLD", help="a wheel, a folder, or an importable package")
+    command.add_argument("new", metavar="NEW", help="another of them")
+    command.add_argument("--package", metavar="NAME", help="of several packages, only this one")
+    command.add_argument("--exit-code", action="store_true", help="end with status 1 where something changed")
+    command.add_argument("--format", choices=["text", "markdown", "json"], default="text", dest="form")
+    command.set_defaults(run=_diff)
+
     command = commands.add_parser("warm", parents=[target, devices, common], help="fill the run-time cache in advance")
     command.set_defaults(run=_warm)
 
@@ -186,6 +194,12 @@ def _verify(**options: Any) -> int:
 
 def _coverage(**options: Any) -> int:
     from .coverage import run
+
+    return run(**options)
+
+
+def _diff(**options: Any) -> int:
+    from .diff import run
 
     return run(**options)
 

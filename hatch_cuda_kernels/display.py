@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-__all__ = ["Ink", "columns_of", "format_size", "markdown_table", "print_json", "printable", "table"]
+__all__ = ["Ink", "columns_of", "format_size", "markdown_table", "markdown_text", "print_json", "printable", "table"]
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _GAP = "  "
@@ -115,13 +115,13 @@ def _shortened(text: str, width: int) -> str:
 
 def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """The same as a table of Markdown, for a comment on a pull request."""
-    head, *body = [[_markdown(cell) for cell in row] for row in rows]
+    head, *body = [[markdown_text(cell) for cell in row] for row in rows]
     rule = ["---" if index < left else "--:" for index in range(len(head))]
     return [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
 
 
-def _markdown(text: str) -> str:
-    """A cell that means itself: no markup, no HTML, no mention, no further column."""
+def markdown_text(text: str) -> str:
+    """Text that means itself in Markdown: no markup, no HTML, no mention, no further column."""
     text = printable(text)
     plain = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
     return "".join(f"\\{c}" if c in "\\`*_{}[]#|~!" else c for c in plain)
