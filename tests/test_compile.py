@@ -621,6 +621,22 @@ def test_temporary_folder_by_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         compile_alone(job)
 
 
+def test_temporary_folder_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compile works in memory where there is room, and where TMPDIR says so where it says; nothing stays there."""
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    roomy = os.path.ismount("/dev/shm") and shutil.disk_usage("/dev/shm").free >= 1 << 31
+    with workspace() as space:
+        assert (space.path.parent == Path("/dev/shm")) == roomy
+        assert space.path.stat().st_mode & 0o777 == 0o700
+    assert not space.path.exists()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with workspace() as space:
+        assert space.path.parent == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
 # -- results -----------------------------------------------------------------------------------------------------
 
 WARNED = 'extern "C" __global__ void k(int* p) { int unused; *p = 1; }\n'
