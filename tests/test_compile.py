@@ -613,9 +613,11 @@ def test_temporary_folder_by_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A temporary folder that is reached by a link works; one that cannot be made is an error."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "link"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "link"))
     job = make_job(write(tmp_path, {"k.cu": '#include "x.h"\n' + KERNEL, "x.h": ""}))
     assert set(compile_alone(job).reads.files) == {"k.cu", "x.h"}
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(ToolchainError, match="set TMPDIR"):
         compile_alone(job)
