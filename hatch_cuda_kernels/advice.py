@@ -16,7 +16,12 @@ from .plan import CompileJob, Unit
 from .sources import join_label, walk_files
 from .toolkit import carries_headers, installed_roots
 
-__all__ = ["folders_that_hold", "missing_headers", "refusal_message", "repeat_command"]
+__all__ = ["NO_LAUNCHES", "folders_that_hold", "missing_headers", "refusal_message", "repeat_command"]
+
+NO_LAUNCHES = (
+    "a kernel that launches kernels (dynamic parallelism) is not supported, since the device runtime is no part of an "
+    "image; launch from the host, or call a __device__ function"
+)
 
 
 def refusal_message(job: CompileJob, log: str) -> str:
@@ -45,7 +50,8 @@ def folders_that_hold(header: str, root: Path) -> list[str]:
 def repeat_command(job: CompileJob) -> str:
     """The command line that compiles one job again, alone, in the project's root."""
     unit = job.unit
-    words = ["hatch-cuda-kernels", "compile", unit.source, "--arch", str(job.architecture)]
+    sources = [part.source for part in unit.parts or (unit,)]
+    words = ["hatch-cuda-kernels", "compile", *sources, "--arch", str(job.architecture)]
     for folder in unit.include_dirs:
         installed = folder.startswith(f"{INSTALLED}/")
         words += ["--include-package", folder.removeprefix(f"{INSTALLED}/")] if installed else ["-I", folder]
@@ -103,9 +109,7 @@ _CAUSES = {
         "NVRTC has no extended lambdas (nvcc's --extended-lambda); inside a kernel leave the annotation out, for a "
         "lambda there is device code; elsewhere write a struct with a __device__ operator()"
     ),
-    r"device-side kernel launch": (
-        "a kernel cannot launch kernels here: that needs the device runtime and a linker; launch both from the host"
-    ),
+    r"device-side kernel launch|requires separate compilation mode": NO_LAUNCHES,
     r"ptxas fatal\s*: Unknown option": (
         "ptxas-options takes options of ptxas; those of nvcc are keys of the table options, under cuda.core's names"
     ),

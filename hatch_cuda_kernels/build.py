@@ -21,6 +21,7 @@ from .cache import KernelCache
 from .config import Config
 from .display import format_size
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, ManifestError, numbered
+from .jobs import make_job, needs_optimization
 from .manifest import (
     DIRECTORY,
     MANIFEST_FILE,
@@ -99,7 +100,7 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
         _check_targets(specs, targets, toolchain, where)
         shipped = _shipped_files(config, root, units, where) if config.jit else {}
         jobs = [
-            CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+            make_job(unit, architecture, toolchain)
             for unit, target in zip(units, targets, strict=True)
             for architecture in target
         ]
@@ -155,6 +156,9 @@ def _check_targets(
             if reason:
                 problems[f"{where}.archs: {reason}"] = None
     for spec, target in zip(specs, targets, strict=True):
+        for architecture in target if spec.linked else ():
+            if reason := needs_optimization(architecture, spec.options):
+                problems[f"{where}.archs: module {spec.name}: {reason}"] = None
         if not target:
             problems[f"{where}.archs: {spec.archs!r} names no architecture for module {spec.name}"] = None
     if problems:
@@ -207,7 +211,7 @@ def _check_fallback(
         if names:
             suspects.setdefault(job.unit, set()).update(names)
     others = [
-        CompileJob(unit=unit, architecture=Architecture(number), release=toolchain.release)
+        make_job(unit, Architecture(number), toolchain)
         for unit in suspects
         for number in toolchain.supported
         if number not in {job.architecture.number for job in jobs if job.unit is unit}
@@ -386,7 +390,8 @@ def _manifests(
     for package, members in modules.items():
         sources = dict(shipped[package]) if shipped is not None else {}
         dirs = [f"{folder}/" for module in members for folder in module.include_dirs]
-        prefix = "_/" * _depth([*sources, *dirs, *(module.source for module in members)])
+        own = [source for module in members for source in (module.source, *module.linked)]
+        prefix = "_/" * _depth([*sources, *dirs, *own])
         members = sorted((_relocate(module, prefix) for module in members), key=lambda module: module.name)
         fallback = None
         if shipped is not None:
@@ -418,6 +423,7 @@ def _relocate(module: Module, prefix: str) -> Module:
     return dataclasses.replace(
         module,
         source=posixpath.normpath(prefix + module.source),
+        linked=tuple(posixpath.normpath(prefix + label) for label in module.linked),
         include_dirs=tuple(posixpath.normpath(prefix + folder) for folder in module.include_dirs),
         passed_over=tuple(
             dataclasses.replace(omission, source=posixpath.normpath(prefix + omission.source))
@@ -438,6 +444,7 @@ def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> 
     return Module(
         name=spec.name,
         source=spec.source,
+        linked=spec.linked,
         options=unit.options,
         defines=unit.defines,
         include_dirs=spec.include_dirs,

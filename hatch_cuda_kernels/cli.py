@@ -118,7 +118,8 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_warm)
 
     command = commands.add_parser("compile", parents=[common], help="compile one source for one architecture, alone")
-    command.add_argument("source", metavar="SOURCE", help="a .cu file, from the current folder")
+    sources = "a .cu file, from the current folder; several are linked"
+    command.add_argument("sources", metavar="SOURCE", nargs="+", help=sources)
     command.add_argument("--arch", required=True, type=_architecture, metavar="ARCH", dest="architecture")
     for flag, name, text in (
         ("-I", "include_dirs", "a folder searched for headers"),

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""`compile`: one source for one architecture, as the build compiles it. NVRTC has no command line of its own."""
+"""`compile`: one source, or several to be linked, for one architecture, as the build compiles them.
+
+NVRTC has no command line of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from .config import Config
 from .display import Ink, columns_of, format_size, print_json, printable, table
 from .errors import CompilationError
 from .installed import installed_label
+from .jobs import make_job
 from .modules import ModuleSpec
 from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, make_unit
@@ -27,7 +31,7 @@ __all__ = ["run"]
 
 def run(
     *,
-    source: str,
+    sources: Sequence[str],
     architecture: str,
     include_dirs: Sequence[str],
     include_packages: Sequence[str],
@@ -46,10 +50,15 @@ def run(
             "include-dirs": list(include_dirs),
             "include-packages": list(include_packages),
             "defines": dict(map(_define, defines)),
-            "options": dict(map(_option, options)),
             "toolkit-headers": toolkit_headers,
             "host-code": host_code,
-            "modules": [{"source": source, "name-expressions": list(name_expressions)}],
+            "modules": [
+                {
+                    "source": list(sources) if len(sources) > 1 else sources[0],
+                    "name-expressions": list(name_expressions),
+                    "options": dict(map(_option, options)),
+                }
+            ],
         },
         where="the command line",
     )
@@ -84,16 +93,17 @@ def _job(config: Config, root: Path) -> CompileJob:
         package="",
         name=posixpath.splitext(posixpath.basename(source))[0],
         source=source,
+        linked=tuple(map(posixpath.normpath, module.linked)),
         name_expressions=module.name_expressions,
         archs=config.archs,
         include_dirs=(*map(posixpath.normpath, config.include_dirs), *map(installed_label, config.include_packages)),
         defines=config.defines,
-        options=config.options,
+        options=module.options,
         toolkit_headers=config.toolkit_headers,
         host_code=config.host_code,
     )
     unit = make_unit(ProjectTree(root), spec.package, spec)
-    return CompileJob(unit=unit, architecture=Architecture.parse(config.archs[0]), release=probe().release)
+    return make_job(unit, Architecture.parse(config.archs[0]), probe())
 
 
 def _define(text: str) -> tuple[str, str | bool]:

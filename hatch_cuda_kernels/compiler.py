@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import posixpath
 import re
 from collections import Counter
@@ -12,8 +13,9 @@ from collections.abc import Iterator, Mapping
 
 from .errors import CompilationError, numbered
 from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle
+from .linker import link
 from .manifest import Omission
-from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown
+from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown, path_warning
 from .plan import CompiledImage, CompileJob, Unit
 from .sources import join_label
 
@@ -21,7 +23,7 @@ __all__ = ["compile_job"]
 
 
 def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
-    """Compile one job.
+    """Compile one job, and link it where it has several sources.
 
     A source that NVRTC refuses is compiled again with its host code passed over, unless `host-code` is "error".
 
@@ -29,6 +31,11 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
     where NVRTC is missing or is not the release that the job names.
     """
     unit = job.unit
+    if unit.parts:
+        image = link(job, [compile_job(dataclasses.replace(job, unit=part), space) for part in unit.parts])
+        if os.fsencode(space.path) in image.data:
+            image = dataclasses.replace(image, warnings=tuple(dict.fromkeys([*image.warnings, path_warning(job)])))
+        return image
     if unit.host_code == "error":
         _refuse_host_code(job)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -64,7 +65,9 @@ class ModuleConfig:
     """One `[[modules]]` entry."""
 
     source: str
-    """The file to compile, as a path from the project's root."""
+    """The file to compile, as a path from the project's root; of several, the first."""
+    linked: tuple[str, ...] = ()
+    """The other files, where `source` is a list: all are linked to one image."""
     name: str | None = None
     """The module's name; default: the path inside its package without suffix, dots for slashes."""
     name_expressions: tuple[str, ...] = ()
@@ -161,6 +164,8 @@ class Config:
         nvrtc, values["cuda_given"] = values.get("nvrtc"), "cuda" in values
         if nvrtc and values.setdefault("cuda", nvrtc.split(".")[0]) != nvrtc.split(".")[0]:
             reader.problems.append(f"{where}.nvrtc: {nvrtc} is not of CUDA {values['cuda']}, which {where}.cuda names")
+        if "link-time-optimization" in values.get("options", {}):
+            reader.problems.append(f"{where}.options.link-time-optimization: {_ONE_SOURCE}")
         if reader.problems:
             raise ConfigurationError(numbered("the hook table has mistakes:", reader.problems))
         return cls(**{"archs": (), **values, "modules": tuple(modules)})
@@ -236,7 +241,10 @@ class _Reader:
                     for name in values.get("variants", {})
                     if name in values.get("defines", {})
                 )
-                found.append(ModuleConfig(**values))
+                first, *linked = values.pop("source")
+                if not linked and "link-time-optimization" in values.get("options", {}):
+                    self.problems.append(f"{self.where}{at}.options.link-time-optimization: {_ONE_SOURCE}")
+                found.append(ModuleConfig(source=first, linked=tuple(linked), **values))
         return found
 
 
@@ -436,12 +444,21 @@ def _module_name(value: object, where: str, problems: list[str]) -> str:
     return str(value)
 
 
-def _source(value: object, where: str, problems: list[str]) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        problems.append(f"{where}: expected the path of a .cu file, found {value!r}")
-    elif _ABSOLUTE.match(value):
-        problems.append(f"{where}: {_not_absolute(value)}")
-    return str(value).replace("\\", "/")
+_ONE_SOURCE = "belongs to a [[modules]] entry whose source is a list: only what is linked can be optimised then"
+
+
+def _source(value: object, where: str, problems: list[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for path in value if isinstance(value, list) and len(value) > 1 else [value]:
+        if not isinstance(path, str) or not path or "\0" in path:
+            problems.append(f"{where}: expected the path of a .cu file, or a list of several to link, found {value!r}")
+        elif _ABSOLUTE.match(path):
+            problems.append(f"{where}: {_not_absolute(path)}")
+        elif posixpath.normpath(label := path.replace("\\", "/")) in map(posixpath.normpath, found):
+            problems.append(f"{where}: has {path} twice")
+        else:
+            found.append(label)
+    return tuple(found)
 
 
 _FIELDS: dict[str, _Check] = {

@@ -57,7 +57,7 @@ class Editable:
 
     def undeclared_sources(self, package: str) -> list[str]:
         """`.cu` files beside the declared ones that appeared since the install, for messages."""
-        declared = {spec.source for spec in self.specs}
+        declared = {label for spec in self.specs for label in (spec.source, *spec.linked)}
         folders = {str(Path(spec.source).parent) for spec in self.specs if spec.package == package}
         found = [path for folder in folders for path in sorted((self.root / folder).glob("*.cu"))]
         labels = [path.relative_to(self.root).as_posix() for path in found]
@@ -155,6 +155,7 @@ def _spec(entry: Mapping[str, Any]) -> ModuleSpec:
         package=entry["package"],
         name=entry["name"],
         source=entry["source"],
+        linked=tuple(entry["linked"]),
         name_expressions=tuple(entry["name_expressions"]),
         archs=tuple(entry["archs"]),
         include_dirs=tuple(entry["include_dirs"]),

@@ -12,6 +12,7 @@ __all__ = ["EM_CUDA", "OSABI_CUDA13", "Elf", "ImageFormatError", "cubin_number"]
 EM_CUDA = 190
 OSABI_CUDA13 = 0x41
 _SHT_SYMTAB, _SHT_NOBITS = 2, 8
+_STB_GLOBAL = 1
 
 
 class ImageFormatError(ValueError):
@@ -59,6 +60,14 @@ class Elf:
 
     def symbols(self) -> list[tuple[str, int]]:
         """Name and `st_other` of every symbol, by index."""
+        return [(name, other) for name, _, other, _ in self._symbols()]
+
+    def definitions(self) -> set[str]:
+        """Names that this file defines for others too, and that no other may define."""
+        return {name for name, info, _, section in self._symbols() if info >> 4 == _STB_GLOBAL and section}
+
+    def _symbols(self) -> list[tuple[str, int, int, int]]:
+        """Name, `st_info`, `st_other` and section of every symbol."""
         for section in self.sections:
             if section.type == _SHT_SYMTAB:
                 break
@@ -69,7 +78,7 @@ class Elf:
         strings = self._bytes(self.sections[section.link].offset, self.sections[section.link].size)
         table = self._bytes(section.offset, section.size)
         entries = struct.iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24])
-        return [(self._string(strings, entry[0]), entry[2]) for entry in entries]
+        return [(self._string(strings, entry[0]), *entry[1:4]) for entry in entries]
 
     def _bytes(self, offset: int, size: int) -> bytes:
         if offset + size > len(self.data):

@@ -6,12 +6,17 @@ a build."""
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from .arch import Architecture, Capability, cubin_verdict, format_capability
 from .cache import KernelCache, load_or_compile
 from .errors import NoCompatibleImageError, ToolchainError, warn_once
+from .jobs import make_job
 from .plan import CompiledImage, CompileJob, Unit
 from .toolchain import Toolchain, detect, probe
+
+if TYPE_CHECKING:
+    from .nvrtc import Workspace
 
 __all__ = ["fallback_image", "supported_target", "this_toolchain"]
 
@@ -35,13 +40,23 @@ def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImag
         from .nvrtc import workspace
 
         with workspace() as space:
-            return compile_job(job, space)
+            return _compile_apart(job, space) if job.unit.parts else compile_job(job, space)
 
     cache = KernelCache.from_environment()
-    job = CompileJob(unit=unit, architecture=architecture, release=this_toolchain().release)
+    job = make_job(unit, architecture, this_toolchain())
     image, cached = load_or_compile(job, cache, compile_now)
     cache.count()
     return image, cached
+
+
+def _compile_apart(job: CompileJob, space: Workspace) -> CompiledImage:
+    """Compile a job that is linked in a process of its own: a link that fails can crash its process later."""
+    from .worker import compile_all
+
+    ((_, result),) = compile_all([job], space, workers=1)
+    if isinstance(result, CompiledImage):
+        return result
+    raise result
 
 
 def supported_target(

@@ -216,6 +216,8 @@ class Module:
     images: tuple[Image, ...]
     passed_over: tuple[Omission, ...] = ()
     """What was passed over for at least one of the images; empty where the source was compiled as written."""
+    linked: tuple[str, ...] = ()
+    """Further sources that are linked to one image with `source`."""
 
     def lowered(self, kernel: str, image: Image) -> str | None:
         """The symbol of `kernel` in `image`, or None where that image leaves it out."""
@@ -235,6 +237,7 @@ class Module:
             "name_expressions": list(self.name_expressions),
             "kernels": dict(self.kernels),
             "images": [image.to_dict() for image in self.images],
+            **({"linked": list(self.linked)} if self.linked else {}),
             **({"passed_over": [omission.to_dict() for omission in self.passed_over]} if self.passed_over else {}),
         }
 
@@ -266,6 +269,10 @@ class Module:
             name_expressions=_strings(table, "name_expressions", where),
             kernels=_names(table.get("kernels"), f"{where}.kernels"),
             images=tuple(Image.from_dict(found, f"{where}.images[{i}]") for i, found in enumerate(images)),
+            linked=tuple(
+                check_relative_path(path, f"{where}.linked")
+                for path in (_strings(table, "linked", where) if "linked" in table else ())
+            ),
             passed_over=tuple(
                 Omission.from_dict(found, f"{where}.passed_over[{i}]")
                 for i, found in enumerate(_list(table, "passed_over", where) if "passed_over" in table else [])

@@ -17,6 +17,7 @@ from .config import Config, ModuleConfig, check_module_name
 from .errors import ConfigurationError, numbered
 from .installed import installed_label, installed_problem
 from .manifest import squeeze_name
+from .options import LOST_AT_LINK
 from .sources import walk_files
 from .variants import combinations, image_stem, variant_name
 
@@ -38,6 +39,7 @@ class ModuleSpec:
     package: str
     name: str
     source: str
+    linked: tuple[str, ...] = ()
     name_expressions: tuple[str, ...]
     archs: tuple[str, ...]
     include_dirs: tuple[str, ...]
@@ -67,15 +69,16 @@ def find_modules(
     found: list[tuple[str, ModuleConfig, str]] = []
     spelled_out: set[str] = set()
     for index, module in enumerate(config.modules):
-        label = posixpath.normpath(module.source)
         at = f"{where}.modules[{index}]"
-        spelled_out.add(label)
-        if not (root / label).is_file():
+        written = {posixpath.normpath(path): path for path in (module.source, *module.linked)}
+        missing = [label for label in written if not (root / label).is_file()]
+        for label in missing:
             near = difflib.get_close_matches(label, _all_cu_files(root), n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else "; paths start at the project's root"
-            problems.append(f"{at}.source: there is no file {module.source}{hint}")
-        else:
-            found.append((label, module, f"{at}.name"))
+            problems.append(f"{at}.source: there is no file {written[label]}{hint}")
+        if not missing:
+            found.append((posixpath.normpath(module.source), module, f"{at}.name"))
+        spelled_out.update(written)
     if config.sources is None:
         labels = _inside(packages, root, ships_folder)
     else:
@@ -170,17 +173,25 @@ def _specify(
     if wrong:
         problems.append(f"{at}: {label}: {wrong}; give it a name in [[modules]]")
         return None
+    options = {**config.options, **module.options}
+    for option in LOST_AT_LINK if options.get("link-time-optimization") else ():
+        if option in options:
+            problems.append(
+                f"{at.removesuffix('.name')}.options: {option} has no effect where link-time-optimization is on; leave "
+                "one of them out"
+            )
     include_dirs = config.include_dirs if module.include_dirs is None else module.include_dirs
     include_packages = config.include_packages if module.include_packages is None else module.include_packages
     return ModuleSpec(
         package=owner,
         name=variant_name(name, chosen),
         source=label,
+        linked=tuple(map(posixpath.normpath, module.linked)),
         name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
         archs=config.archs if module.archs is None else module.archs,
         include_dirs=(*map(_label, include_dirs), *map(installed_label, include_packages)),
         defines={n: v for n, v in {**config.defines, **module.defines, **chosen}.items() if v is not False},
-        options={**config.options, **module.options},
+        options=options,
         toolkit_headers=config.toolkit_headers,
         host_code=config.host_code,
     )

@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from .advice import refusal_message
-from .arch import Architecture, format_capability, release_version
-from .cubin import plain_names, read_cubin, read_ptx, spills_from_log
-from .elf import ImageFormatError
+from .arch import format_capability, release_version
 from .errors import CompilationError, ToolchainError
-from .manifest import Resources, squeeze_name
 from .options import field_name
+from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .sources import SourceFile, scan_text, text_problem
 from .standins import write_standins
@@ -45,7 +43,7 @@ from .toolkit import (
     wants_installed,
 )
 
-__all__ = ["AS_WRITTEN", "RefusalError", "Shown", "Workspace", "compile_shown", "workspace"]
+__all__ = ["AS_WRITTEN", "RefusalError", "Shown", "Workspace", "compile_shown", "path_warning", "workspace"]
 
 _IN_MEMORY = "/dev/shm"
 _ROOM = 1 << 30
@@ -53,8 +51,6 @@ _FIRST_TRACED = (13, 0)
 """CUDA 12's NVRTC knows no trace, or one without headers."""
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
-
-_PTXAS_REPORT = re.compile(r"^ptxas\s+(?:info\s*:|\.\s).*(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Workspace:
                 b"headers.cu",
                 [f"--use-bundled-headers={target}".encode(), b"--fdevice-syntax-only"],
                 (),
-                Architecture(80, virtual=True),
+                "ptx",
             )
             if error:
                 raise ToolchainError(f"NVRTC cannot lay out the headers that it carries ({log or error})")
@@ -149,15 +145,20 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
             image = stage.compile()
         warnings = [*image.warnings, *_foreign_headers(job, reads, stage.installed)]
         if stage.leaks(image):
-            warnings.append(
-                f"{job}: the image holds the path of the folder that it was compiled in (debug = true does that), so "
-                "two builds differ"
-            )
+            warnings.append(path_warning(job))
         if names := [label for label in unit.closure.names_time if label in reads.files]:
             warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
         return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
     finally:
         stage.remove()
+
+
+def path_warning(job: CompileJob) -> str:
+    """What is said of an image that holds a path of this machine."""
+    return (
+        f"{job}: the image holds the path of the folder that it was compiled in (debug = true does that), so two "
+        "builds differ"
+    )
 
 
 def check_text(job: CompileJob, file: SourceFile) -> None:
@@ -302,7 +303,8 @@ class _Stage:
             flags.append(b"--pre-include=" + os.fsencode(self.prelude))
         flags += [b"--pre-include=" + os.fsencode(path) for path in self._ahead()]
         flags += extra
-        error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, job.architecture)
+        form = "ltoir" if unit.optimized_later else job.architecture.format
+        error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, form)
         log = self._relabel(log)
         if error and any(flag.startswith(b"--fdevice-time-trace") for flag in extra):
             self._end_trace()
@@ -316,7 +318,7 @@ class _Stage:
         """Let NVRTC write what it traced of a compile that failed: the next one without a trace would write it into the
         current folder, as `.json`."""
         flags = [b"--fdevice-time-trace=" + os.fsencode(self.path / "failed"), b"--fdevice-syntax-only"]
-        _run(import_nvrtc(), b"", b"end.cu", flags, (), Architecture(self.job.architecture.number, virtual=True))
+        _run(import_nvrtc(), b"", b"end.cu", flags, (), "ptx")
 
     def _ahead(self) -> Iterator[Path]:
         """Where the headers of `pre-include` are: NVRTC itself would look into the current folder first."""
@@ -349,8 +351,8 @@ class _Stage:
         start = time.perf_counter()
         log, data, lowered = self._call(self._trace_flag, job.unit.name_expressions)
         seconds = time.perf_counter() - start
-        entries = _facts(job, data, log)
-        kernels = _kernel_names(job, entries, lowered)
+        entries = image_facts(job, data, log)
+        kernels = kernel_names(job, entries, lowered)
         return CompiledImage(
             architecture=job.architecture,
             release=job.release,
@@ -358,7 +360,7 @@ class _Stage:
             kernels=kernels,
             entries=entries,
             reads=Reads(files={}),
-            warnings=_warnings(log),
+            warnings=warnings_in(log),
             seconds=seconds,
         )
 
@@ -480,6 +482,8 @@ def _flags(job: CompileJob) -> list[bytes]:
     from cuda.core import ProgramOptions
 
     fields = {field_name(option): value for option, value in job.unit.options.items() if option != "pre-include"}
+    if job.unit.relocatable:
+        fields["relocatable_device_code"] = True
     if not job.architecture.virtual:
         given = fields.get("ptxas_options", [])
         given = [given] if isinstance(given, str) else list(given)
@@ -499,7 +503,7 @@ def _run(
     name: bytes,
     flags: list[bytes],
     expressions: Sequence[str],
-    architecture: Architecture,
+    form: str,
 ) -> tuple[object, str, tuple[bytes, dict[str, str]] | None]:
     """One NVRTC program from creation to its end: (error or None, log, (image, expression -> lowered name))."""
     error, program = nvrtc.nvrtcCreateProgram(source, name, 0, [], [])
@@ -521,7 +525,9 @@ def _run(
             if error:
                 return error, f"name expression {expression!r} names no kernel ({error})", None
             lowered[expression] = symbol.decode()
-        if architecture.virtual:
+        if form == "ltoir":
+            data = _text(nvrtc.nvrtcGetLTOIRSize, nvrtc.nvrtcGetLTOIR, program)
+        elif form == "ptx":
             data = _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
         else:
             data = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
@@ -552,57 +558,3 @@ def _traced_headers(path: Path) -> list[str] | None:
     if not any("nvrtc_builtin" in name for name in named):
         return None
     return list(dict.fromkeys(os.path.normpath(name) for name in named if os.path.isabs(name)))
-
-
-def _facts(job: CompileJob, data: bytes, log: str) -> dict[str, Resources | None]:
-    """Check an image against the job and return its entries. NVRTC gives empty or foreign output without an error."""
-    source = job.unit.source
-    entries: dict[str, Resources | None]
-    if not data:
-        raise CompilationError(f"{job}: NVRTC gave no output for {source}")
-    try:
-        if job.architecture.virtual:
-            ptx = read_ptx(data)
-            matches, release, entries = ptx.matches(job.architecture), ptx.release, dict.fromkeys(ptx.entries)
-        else:
-            cubin = read_cubin(data)
-            spills = spills_from_log(log)
-            matches, release = cubin.matches(job.architecture), cubin.release
-            entries = {
-                name: Resources(**{**found.to_dict(), "spill_bytes": spills.get(name, 0)})
-                for name, found in cubin.entries.items()
-            }
-    except ImageFormatError as error:
-        raise CompilationError(f"{job}: NVRTC gave something that is no {job.architecture.format} ({error})") from None
-    if not matches:
-        raise CompilationError(f"{job}: NVRTC gave an image for another architecture")
-    if release is not None and release != job.release:
-        raise ToolchainError(
-            f"{job}: compiled by NVRTC {release}, but {job.release} was expected; another NVRTC shadows the one of "
-            "this environment (LD_LIBRARY_PATH, CUDA_HOME, or a library loaded earlier)"
-        )
-    if not entries:
-        raise CompilationError(
-            f"{job}: {source} compiles to no kernel; it has no __global__ function, only templates that no "
-            "name-expressions entry instantiates, or an #if that hides them from this architecture"
-        )
-    return entries
-
-
-def _kernel_names(job: CompileJob, entries: dict[str, Resources | None], lowered: dict[str, str]) -> dict[str, str]:
-    """Every name that a kernel of this image is loaded by -> its symbol."""
-    for expression, symbol in lowered.items():
-        if symbol not in entries:
-            raise CompilationError(
-                f"{job}: the name expression {expression!r} gives {symbol}, which is no kernel of the image"
-            )
-    names = {squeeze_name(name): symbol for name, symbol in plain_names(list(entries)).items()}
-    names.update(lowered)
-    named = set(names.values())
-    names.update({symbol: symbol for symbol in entries if symbol not in named})
-    return dict(sorted(names.items()))
-
-
-def _warnings(log: str) -> tuple[str, ...]:
-    text = _PTXAS_REPORT.sub("", log)
-    return tuple(block.strip() for block in re.split(r"\n\s*\n", text) if block.strip())

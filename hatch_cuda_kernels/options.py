@@ -12,7 +12,7 @@ import difflib
 import re
 from typing import Any
 
-__all__ = ["ALLOWED", "REFUSED", "check_options", "field_name"]
+__all__ = ["ALLOWED", "LOST_AT_LINK", "REFUSED", "check_options", "field_name"]
 
 _BOOL, _INT, _TEXT = "true or false", "an integer", "a string"
 _TEXTS, _INTS = "a string or a list of strings", "an integer or a list of integers"
@@ -35,6 +35,7 @@ ALLOWED: dict[str, str] = {
     "frandom-seed": _TEXT,
     "ftz": _BOOL,
     "lineinfo": _BOOL,
+    "link-time-optimization": _BOOL,
     "max-register-count": _INT,
     "minimal": _BOOL,
     "no-cache": _BOOL,
@@ -55,7 +56,7 @@ ALLOWED: dict[str, str] = {
 """Field -> the kind of value that it takes."""
 
 _PCH = "precompiled headers are a matter of the build, not of a module"
-_LINK = "an image is a finished program here; nothing links it"
+_LINK = "a module whose source is a list is compiled so; an image is a finished program"
 _NVVM = "it belongs to NVVM input, and sources here are CUDA C++"
 
 REFUSED: dict[str, str] = {
@@ -69,7 +70,6 @@ REFUSED: dict[str, str] = {
     "gen-opt-lto": _LINK,
     "include-path": "use the key include-dirs",
     "instantiate-templates-in-pch": _PCH,
-    "link-time-optimization": _LINK,
     "name": "the name is the source's path; a module's name is the key name of its [[modules]] entry",
     "numba-debug": _NVVM,
     "pch": _PCH,
@@ -107,6 +107,9 @@ _OF_NVCC = {
     "x": "every source is CUDA C++ here",
 }
 """Options of nvcc that are no fields of ProgramOptions -> what to do instead."""
+
+LOST_AT_LINK = ("extra-device-vectorization", "ofast-compile", "optimization-info")
+"""Options of code generation that nvJitLink, which does it under `link-time-optimization`, does not know."""
 
 _STANDARDS = ("c++03", "c++11", "c++14", "c++17", "c++20")
 

@@ -8,6 +8,7 @@ and bytes, never an absolute path.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 from ._version import __version__
 from .arch import Architecture
 from .manifest import Omission, Resources, canonical_json
-from .sources import Closure, Tree, close_over
+from .sources import Closure, Tree, close_over, merge_closures
 from .standins import standins_digest
 
 __all__ = ["PASSING_VERSION", "CompileJob", "CompiledImage", "Declared", "Reads", "Unit", "make_unit"]
@@ -28,7 +29,7 @@ PASSING_VERSION = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unit:
-    """One translation unit with its options: what the jobs of all architectures have in common."""
+    """A module's sources with its options: what the jobs of all architectures have in common."""
 
     package: str
     module: str
@@ -39,6 +40,10 @@ class Unit:
     name_expressions: tuple[str, ...]
     toolkit_headers: str
     host_code: str
+    parts: tuple[Unit, ...] = ()
+    """The translation units that are linked to the image, where there are several. `closure` is then all of theirs."""
+    relocatable: bool = False
+    """Whether this is one of those."""
 
     @property
     def source(self) -> str:
@@ -48,7 +53,13 @@ class Unit:
     @property
     def labelled(self) -> bool:
         """Whether the image may embed paths, so that the compiler has to be shown logical ones."""
-        return bool(self.options.get("lineinfo") or self.options.get("debug") or self.closure.names_file)
+        options = self.options
+        return bool(options.get("lineinfo") or options.get("debug") or self.closure.names_file or self.optimized_later)
+
+    @property
+    def optimized_later(self) -> bool:
+        """Whether this is compiled to LTO-IR, which does not show the paths that it embeds."""
+        return self.relocatable and bool(self.options.get("link-time-optimization"))
 
     @cached_property
     def content(self) -> bytes:
@@ -65,6 +76,7 @@ class Unit:
             "standins": standins_digest(),
             "host_code": self.host_code,
             "passing_over": PASSING_VERSION,
+            "parts": [part.content.hex() for part in self.parts],
         }
         return hashlib.sha256(canonical_json(value)).digest()
 
@@ -76,6 +88,8 @@ class Declared(Protocol):
     def name(self) -> str: ...
     @property
     def source(self) -> str: ...
+    @property
+    def linked(self) -> tuple[str, ...]: ...
     @property
     def include_dirs(self) -> tuple[str, ...]: ...
     @property
@@ -91,19 +105,22 @@ class Declared(Protocol):
 
 
 def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
-    """Read a module's source and close it over its headers. Raises ConfigurationError for unreadable files."""
+    """Read a module's sources and close them over their headers. Raises ConfigurationError for unreadable files."""
     pre_include = declared.options.get("pre-include", [])
-    closure = close_over(
-        tree,
-        declared.source,
-        declared.include_dirs,
-        defines=declared.defines,
-        pre_includes=[pre_include] if isinstance(pre_include, str) else pre_include,
-    )
-    return Unit(
+    closures = [
+        close_over(
+            tree,
+            source,
+            declared.include_dirs,
+            defines=declared.defines,
+            pre_includes=[pre_include] if isinstance(pre_include, str) else pre_include,
+        )
+        for source in (declared.source, *declared.linked)
+    ]
+    whole = Unit(
         package=package,
         module=declared.name,
-        closure=closure,
+        closure=closures[0],
         include_dirs=declared.include_dirs,
         options=declared.options,
         defines=declared.defines,
@@ -111,6 +128,11 @@ def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
         toolkit_headers=declared.toolkit_headers,
         host_code=declared.host_code,
     )
+    if not declared.linked:
+        return whole
+    parts = [dataclasses.replace(whole, closure=closure, relocatable=True) for closure in closures]
+    parts[1:] = [dataclasses.replace(part, name_expressions=()) for part in parts[1:]]
+    return dataclasses.replace(whole, closure=merge_closures(closures), parts=tuple(parts))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,6 +142,8 @@ class CompileJob:
     unit: Unit
     architecture: Architecture
     release: str
+    linker: str = ""
+    """What links the image: the full release of nvJitLink; empty where nothing is linked."""
 
     def __str__(self) -> str:
         return f"{self.unit.module} for {self.architecture}"
@@ -131,6 +155,7 @@ class CompileJob:
             "job",
             __version__.encode(),
             self.release.encode(),
+            self.linker.encode(),
             str(self.architecture).encode(),
             self.unit.content,
             self.unit.closure.files[self.unit.source].sha256.encode(),

@@ -49,7 +49,9 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             return []
         with self._one_message():
             config = self._config()
-            return required_distributions(config.cuda, config.nvrtc, {"curand": self._mentions(b"curand")})
+            linked = any(module.linked for module in config.modules)
+            mentions = {"curand": self._mentions(b"curand"), "nvjitlink": linked}
+            return required_distributions(config.cuda, config.nvrtc, mentions)
         return []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "Tree",
     "close_over",
     "join_label",
+    "merge_closures",
     "scan_text",
     "text_problem",
     "walk_files",
@@ -268,6 +269,17 @@ class Closure:
     def names_time(self) -> list[str]:
         """Labels of the files that ask for the time of compilation."""
         return sorted(label for label, file in self.files.items() if file.scan.names_time)
+
+
+def merge_closures(closures: Sequence[Closure]) -> Closure:
+    """All files of several sources, as what is linked of them may depend on any; the first one's source."""
+    return Closure(
+        source=closures[0].source,
+        files=dict(sorted((label, file) for closure in closures for label, file in closure.files.items())),
+        external=any(closure.external for closure in closures),
+        unresolved=tuple(dict.fromkeys(entry for closure in closures for entry in closure.unresolved)),
+        ahead=closures[0].ahead,
+    )
 
 
 def close_over(

@@ -11,7 +11,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,12 +21,15 @@ from .errors import ToolchainError, first_line
 
 __all__ = [
     "INSTALL_HINT",
+    "LINKER_HINT",
+    "LINKER_WHEELS",
     "Memory",
     "Toolchain",
     "check_pins",
     "detect",
     "import_nvrtc",
     "installed_release",
+    "linker_release",
     "probe",
     "required_distributions",
     "wheel_of",
@@ -38,6 +41,12 @@ INSTALL_HINT = (
 
 _DISTRIBUTIONS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 """Wheels that hold NVRTC, in the order in which cuda.pathfinder looks at their folders."""
+
+
+LINKER_HINT = "install the extra `nvjitlink` of cuda-toolkit: `pip install 'cuda-toolkit[nvjitlink]'`"
+
+LINKER_WHEELS = {"12": "nvidia-nvjitlink-cu12", "13": "nvidia-nvjitlink"}
+"""CUDA major -> the wheel that holds nvJitLink. Its patch releases are not NVRTC's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +82,7 @@ def import_nvrtc() -> Any:
         from cuda.bindings import nvrtc
     except ImportError as error:
         raise ToolchainError(f"cuda-bindings cannot be imported ({error}); {INSTALL_HINT}") from None
-    _load_from_overlay()
+    _load_nvrtc_from_overlay()
     try:
         status, *_ = nvrtc.nvrtcVersion()
     except Exception as error:  # pathfinder and the bindings raise several kinds, RuntimeError among them
@@ -84,21 +93,26 @@ def import_nvrtc() -> Any:
 
 
 @functools.lru_cache(maxsize=1)
-def _load_from_overlay() -> None:
-    """Load an NVRTC wheel that lies outside the interpreter's own site-packages, such as pip's build environment.
+def _load_nvrtc_from_overlay() -> None:
+    installed = installed_release()
+    if installed:
+        builtins = [path for path in Path(installed[1]).parent.glob("*nvrtc-builtins*") if ".alt" not in path.name]
+        _load_from_overlay(*map(str, builtins), installed[1])  # some releases do not find their built-ins by themselves
+
+
+def _load_from_overlay(*libraries: str) -> None:
+    """Load libraries of a wheel that lies outside the interpreter's own site-packages, such as pip's build environment.
 
     cuda.pathfinder looks into the interpreter's site-packages only, but takes a library that is loaded already.
     """
     import ctypes
     import site
 
-    installed = installed_release()
     own = [*site.getsitepackages(), site.getusersitepackages()]
-    if installed and not any(Path(installed[1]).is_relative_to(folder) for folder in own):
-        builtins = [path for path in Path(installed[1]).parent.glob("*nvrtc-builtins*") if ".alt" not in path.name]
+    if not any(Path(libraries[-1]).is_relative_to(folder) for folder in own):
         with contextlib.suppress(OSError):
-            for library in [*builtins, installed[1]]:  # some releases do not find their built-ins by themselves
-                ctypes.CDLL(str(library))
+            for library in libraries:
+                ctypes.CDLL(library)
 
 
 @functools.lru_cache(maxsize=1)
@@ -148,17 +162,22 @@ def _loaded_library() -> str:
 
 
 def installed_release() -> tuple[str, str] | None:
-    """(release, library) of the NVRTC wheel that would be loaded, from its metadata; None where no wheel has it.
+    """(release, library) of the NVRTC wheel that would be loaded, from its metadata; None where no wheel has it."""
+    return _wheel_library(_DISTRIBUTIONS, ("libnvrtc.so", "nvrtc64_"))
 
-    The library's size has to be the one that the wheel recorded: a file put over it is not trusted to be that release.
+
+def _wheel_library(distributions: Sequence[str], names: tuple[str, ...]) -> tuple[str, str] | None:
+    """(version, path) of the library, by the start of its name, that the first of these distributions installed.
+
+    The library's size has to be the one that the wheel recorded: a file put over it is not trusted to be that version.
     """
-    for name in _DISTRIBUTIONS:
+    for name in distributions:
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             continue
         for file in distribution.files or ():
-            if file.name.startswith(("libnvrtc.so", "nvrtc64_")) and ".alt" not in file.name:
+            if file.name.startswith(names) and ".alt" not in file.name:
                 path = Path(str(distribution.locate_file(file)))
                 if path.is_file() and file.size == path.stat().st_size:
                     return distribution.version, str(path)
@@ -212,7 +231,7 @@ def _detect_elsewhere(memory: Memory, ask: Callable[[], Toolchain]) -> Toolchain
 
 
 def _digest(library: str) -> str:
-    """SHA-256 of a library and of the built-ins beside it, in hex."""
+    """SHA-256 of a library and of NVRTC's built-ins beside it, in hex."""
     path = Path(library)
     state = hashlib.sha256()
     for file in [path, *sorted(path.parent.glob("*nvrtc-builtins*"))]:
@@ -230,6 +249,24 @@ def _parse(data: bytes | None) -> tuple[int, ...] | None:
     if isinstance(value, list) and value and all(type(number) is int for number in value):
         return tuple(value)
     return None
+
+
+@functools.lru_cache(maxsize=1)
+def linker_release() -> str:
+    """What tells the nvJitLink of this process from others: its wheel's release, else the digest of its library."""
+    wheel = _wheel_library(tuple(LINKER_WHEELS.values()), ("libnvJitLink.so", "nvJitLink_"))
+    if wheel:
+        _load_from_overlay(wheel[1])
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        path = load_nvidia_dynamic_lib("nvJitLink").abs_path
+    except Exception as error:  # pathfinder raises several kinds
+        reason = first_line(error)
+        raise ToolchainError(f"a module of several sources needs nvJitLink ({reason}); {LINKER_HINT}") from None
+    if wheel and path and os.path.samefile(wheel[1], path):
+        return wheel[0]
+    return f"sha256 {_digest(path or '')}"
 
 
 def check_pins(toolchain: Toolchain, *, cuda: str | None, nvrtc: str | None, where: str) -> None:
@@ -255,7 +292,7 @@ def required_distributions(cuda: str, nvrtc: str | None, mentions: Mapping[str, 
     """What an isolated build has to install to compile: the compiler, its bindings, and headers that it lacks.
 
     NVRTC 13.3 and newer carries most headers; what it lacks (`cuda_runtime.h` and curand) comes from wheels.
-    `mentions` says which header families the project's sources name.
+    `mentions` says which header families the project's sources name, and whether anything is linked.
     """
     requirements = ["cuda-core>=1.2,<2"]
     minor = ".".join(nvrtc.split(".")[:2]) if nvrtc else None
@@ -270,4 +307,6 @@ def required_distributions(cuda: str, nvrtc: str | None, mentions: Mapping[str, 
     if mentions.get("curand"):
         extras.append("curand")
     version = f"=={minor}.*" if minor else ">=12.9,<13" if cuda == "12" else ">=13.3,<14"
+    if mentions.get("nvjitlink"):
+        requirements.append(f"{LINKER_WHEELS[cuda]}{version}")
     return [*requirements, f"cuda-toolkit[{','.join(sorted(extras))}]{version}"]

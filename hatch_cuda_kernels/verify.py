@@ -17,6 +17,7 @@ from .cubin import read_cubin, read_ptx
 from .display import print_json, printable
 from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
+from .jobs import make_job
 from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
 from .nvrtc import workspace
 from .package import InstalledPackage, shipped_unit
@@ -139,8 +140,9 @@ def _check_files(package: InstalledPackage, members: list[str] | None) -> Iterat
         except IntegrityError as error:
             yield where, str(error)
     for module in package.manifest.modules if fallback else ():
-        if fallback is not None and module.source not in fallback.files:
-            yield MANIFEST_FILE, f"the source of module {module.name}, {module.source}, is not shipped"
+        for source in (module.source, *module.linked):
+            if fallback is not None and source not in fallback.files:
+                yield MANIFEST_FILE, f"the source of module {module.name}, {source}, is not shipped"
     for member in members or ():
         if member not in listed:
             yield member, "is not listed in the manifest"
@@ -199,7 +201,7 @@ def verify_fallback(
                 continue
             declared = {image.architecture for image in module.images}
             for architecture in _targets(toolchain, declared):
-                job = CompileJob(unit=unit, architecture=architecture, release=toolchain.release)
+                job = make_job(unit, architecture, toolchain)
                 own[job] = architecture in declared
         known = cache.lookup_all(list(own))
         missing = [job for job in own if job not in known]

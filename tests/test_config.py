@@ -74,7 +74,8 @@ def test_the_table_of_keys() -> None:
     assert list(_MODULE_FIELDS) == MODULE_KEYS
     fields = {field.name.replace("_", "-") for field in dataclasses.fields(Config)}
     assert fields == {*KEYS, "cuda-given", "report"}
-    assert {field.name.replace("_", "-") for field in dataclasses.fields(ModuleConfig)} == set(MODULE_KEYS)
+    fields = {field.name.replace("_", "-") for field in dataclasses.fields(ModuleConfig)}
+    assert fields == {*MODULE_KEYS, "linked"}
 
 
 def test_the_smallest_table() -> None:
@@ -582,6 +583,33 @@ class TestModuleSource:
     def test_absolute(self, value: str) -> None:
         """A path of one machine is refused: paths start at the project's root."""
         assert "is an absolute path" in module_mistake("source", value)
+
+    def test_several(self) -> None:
+        """A list is linked: the first is the module's source, the others follow in their order."""
+        found = module(source=["pkg\\b.cu", "lib/a.cu", "pkg/c.cu"])
+        assert (found.source, found.linked) == ("pkg/b.cu", ("lib/a.cu", "pkg/c.cu"))
+        assert module(source="a.cu").linked == ()
+
+    @pytest.mark.parametrize(
+        ("value", "told"),
+        [
+            ([], "expected the path of a .cu file, or a list of several to link"),
+            (["a.cu", 1], "expected the path of a .cu file, or a list of several to link"),
+            (["a.cu", ""], "expected the path of a .cu file, or a list of several to link"),
+            (["a.cu", "/b.cu"], "is an absolute path"),
+            (["a.cu", "b.cu", "./a.cu"], "has ./a.cu twice"),
+        ],
+    )
+    def test_several_bad(self, value: Any, told: str) -> None:
+        """Every path of a list is checked like a single one, and is there once."""
+        assert told in module_mistake("source", value)
+
+    def test_optimization_needs_several(self) -> None:
+        """`link-time-optimization` belongs to a module that is linked: not to the table, nor to one of one source."""
+        options = {"link-time-optimization": True}
+        assert module(source=["a.cu", "b.cu"], options=options).options == options
+        assert "a [[modules]] entry whose source is a list" in module_mistake("options", options)
+        assert "a [[modules]] entry whose source is a list" in mistake("options", options)
 
     def test_missing(self) -> None:
         """`source` has to be there."""

@@ -115,3 +115,19 @@ def test_required_distributions(cuda: str, nvrtc: str | None, mentions: dict[str
     assert {Requirement(name).name for name in found} == {
         "cuda-core", "cuda-bindings", "cuda-toolkit", Requirement(expected.split()[0]).name,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cuda", "nvrtc", "linker"),
+    [
+        ("13", None, "nvidia-nvjitlink>=13.3,<14"),
+        ("13", "13.0.88", "nvidia-nvjitlink==13.0.*"),
+        ("12", None, "nvidia-nvjitlink-cu12>=12.9,<13"),
+        ("12", "12.9.86", "nvidia-nvjitlink-cu12==12.9.*"),
+    ],
+)
+def test_the_linker_is_installed_where_something_is_linked(cuda: str, nvrtc: str | None, linker: str) -> None:
+    """nvJitLink of the compiler's CUDA version comes with it, and only then."""
+    without = required_distributions(cuda, nvrtc, {})
+    linked = {Requirement(name) for name in required_distributions(cuda, nvrtc, {"nvjitlink": True})}
+    assert linked == {*map(Requirement, without), Requirement(linker)}

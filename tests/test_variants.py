@@ -127,7 +127,7 @@ class TestBuild:
 class TestCommands:
     def test_inspect_verify_stubs(self, site: Path) -> None:
         """The commands take and show variants as they are called; the shipped sources compile for each of them."""
-        assert "gemm[TILE=16,ELEMENT=float,SWIZZLED=true]:gemm" in tool(site, "inspect", "demo")
+        assert '"gemm[TILE=16,ELEMENT=float,SWIZZLED=true]"' in tool(site, "inspect", "demo", "--json")
         assert json.loads(tool(site, "verify", "demo", "--json"))["ok"]
         assert "'gemm[TILE=32,ELEMENT=unsigned char,SWIZZLED=false]:gemm'" in tool(site, "stubs", "demo")
 
