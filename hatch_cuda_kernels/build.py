@@ -37,6 +37,7 @@ from .manifest import (
 from .modules import ModuleSpec, match_patterns
 from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
+from .sbom import Origin
 from .sources import ProjectTree
 from .toolchain import Toolchain, check_pins, detect
 from .variants import image_stem
@@ -65,6 +66,10 @@ class Built:
     files: Mapping[str, Mapping[str, bytes]]
     """Import package -> path inside it -> bytes."""
     report: Mapping[str, Any]
+    release: str
+    """Full NVRTC release."""
+    origins: Sequence[Origin]
+    """Every image, and what it was made of."""
 
 
 def make_units(config: Config, root: Path, specs: Sequence[ModuleSpec]) -> list[Unit]:
@@ -131,7 +136,7 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
             f"host code passed over in {files_passed} file{'s'[: files_passed > 1]}: {len(passed)} pieces, which "
             "hatch-cuda-kernels inspect --sources lists"
         )
-    return Built(files=files, report=report)
+    return Built(files=files, report=report, release=toolchain.release, origins=_origins(specs, units, jobs, images))
 
 
 def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:
@@ -402,6 +407,27 @@ def _manifests(
         manifest = Manifest(package=package, release=toolchain.release, modules=tuple(members), fallback=fallback)
         found[package] = (manifest, contents[package])
     return found
+
+
+def _origins(
+    specs: Sequence[ModuleSpec],
+    units: Sequence[Unit],
+    jobs: Sequence[CompileJob],
+    images: Mapping[CompileJob, CompiledImage],
+) -> list[Origin]:
+    by_unit = dict(zip(units, specs, strict=True))
+    return [
+        Origin(
+            path=posixpath.join(job.unit.package.replace(".", "/"), DIRECTORY, _image_file(by_unit[job.unit], image)),
+            sha256=image.sha256,
+            module=job.unit.module,
+            architecture=str(job.architecture),
+            source=job.unit.source,
+            files=image.reads.files,
+            installed=image.reads.installed,
+        )
+        for job, image in images.items()
+    ]
 
 
 def _check_shippable(paths: Iterable[str]) -> None:

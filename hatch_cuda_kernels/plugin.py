@@ -28,6 +28,7 @@ from .installed import is_installed
 from .manifest import DIRECTORY
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .progress import Progress, is_live
+from .sbom import SBOM_FILE, bill_of_materials
 from .sources import walk_files
 from .toolchain import required_distributions
 
@@ -98,6 +99,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 staged.write_bytes(data)
                 staged.chmod(0o644)
                 build_data["force_include"][str(staged)] = self._target(package, folders[package], path)
+        if "sbom_files" in build_data:  # hatchling 1.28 and newer
+            staged = Path(self._staging, SBOM_FILE)
+            name, version = self.metadata.core.raw_name, self.metadata.version
+            staged.write_bytes(bill_of_materials(name, version, built.release, built.origins))
+            build_data["sbom_files"].append(str(staged))
 
     def _target(self, package: str, folder: str, path: str) -> str:
         """The path that ends up as `package/path` once hatchling has applied its `sources` rewriting."""

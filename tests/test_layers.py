@@ -22,10 +22,8 @@ ARROWS = {
     "arch": "",
     "arguments": "catalog errors",
     "budgets": "config display errors manifest",
-    "build": (
-        "advice arch budgets cache config display errors jobs "
-        "manifest modules nvrtc plan sources toolchain variants worker"
-    ),
+    "build": "advice arch budgets cache config display errors jobs manifest modules nvrtc plan "
+    "sbom sources toolchain variants worker",
     "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state",
     "catalog": "arch errors manifest package selection variants",
     "cli": "_version arch errors target",
@@ -72,9 +70,10 @@ ARROWS = {
     "outcome": "cubin elf errors manifest plan",
     "package": "arch elf errors excerpt manifest variants",
     "plan": "_version arch manifest sources standins",
-    "plugin": "budgets build config editable errors installed manifest modules progress sources toolchain",
+    "plugin": "budgets build config editable errors installed manifest modules progress sbom sources toolchain",
     "progress": "",
     "records": "arch errors manifest plan toolkit",
+    "sbom": "_version manifest",
     "selection": "arch manifest",
     "sources": "errors installed",
     "standins": "",
@@ -111,7 +110,7 @@ LATE = {
     "cli": "compilation coverage diff explanation housekeeping init inspection stubs verify warm",
     "driver": "toolchain",
     "explanation": "driver",
-    "fallback": "compiler nvrtc worker",
+    "fallback": "worker",
     "loader": "driver fallback",
     "package": "plan sources",
     "stores": "base layered layers location opening",
