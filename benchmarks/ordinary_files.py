@@ -4,7 +4,8 @@
 
     python benchmarks/ordinary_files.py ~/src/project ~/src/other --arch sm_80 --arch sm_90 --most 12
 
-Each folder is taken for a project. A file counts where its text has `__global__` outside comments; `--most` takes that
+Each folder is taken for a project. A file counts where its text has `__global__` outside comments
+and no other file includes it; `--most` takes that
 many of a folder, evenly spaced. What an author's build would know is found by looking: the folders from which the
 includes of a file, and of what it includes, are found in the tree become its `include-dirs`. No macro is defined and
 nothing is written into the folders. The files are compiled as a build compiles them, in processes of their own.
@@ -55,11 +56,24 @@ class Folder:
         for folder, _, names in os.walk(root):
             for name in sorted(names):
                 label = Path(folder, name).relative_to(root).as_posix()
+                if not Path(folder, name).is_file():
+                    continue  # a link that leads nowhere
                 if _HEADERS.search(name):
                     self.by_name.setdefault(name, []).append(label)
                 if name.endswith(".cu") and b"__global__" in _COMMENT.sub(b" ", Path(folder, name).read_bytes()):
                     self.sources.append(label)
-        self.sources.sort()
+        parts = self._parts()
+        self.sources = sorted(label for label in self.sources if posixpath.basename(label) not in parts)
+
+    def _parts(self) -> set[str]:
+        """Names of the `.cu` files that other files include."""
+        found = set()
+        for labels in self.by_name.values():
+            for label in labels:
+                for include in scan_text(self.root.joinpath(label).read_bytes()).includes:
+                    if include.spelling.endswith(".cu"):
+                        found.add(posixpath.basename(include.spelling))
+        return found
 
     def some(self, most: int | None) -> list[str]:
         """At most that many of the sources, evenly spaced."""

@@ -8,14 +8,15 @@ import dataclasses
 import os
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle
+from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle, uncovering
+from .instances import Instances
 from .linker import link
 from .manifest import Omission
 from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown, path_warning
+from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
 from .sources import join_label
 
@@ -40,46 +41,74 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
         _refuse_host_code(job)
     try:
         return compile_shown(job, space, AS_WRITTEN)
+    except NoKernelError as error:
+        raise CompilationError(f"{error}{Instances.asked(unit, _surroundings(unit)).how_to_list(unit)}") from None
     except RefusalError as refusal:
         if unit.host_code == "error" or unit.options.get("device-as-default-execution-space"):
             raise CompilationError(str(refusal)) from None
         return _compile_passing(job, space, refusal)
 
 
+def _surroundings(unit: Unit) -> Surroundings:
+    return Surroundings.of((file.data for file in unit.closure.files.values()), unit.defines)
+
+
 def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
-    """Compile with the host code of all project files passed over (see hostcode.py), which reads all of them."""
+    """Compile with the host code of all project files passed over (see hostcode), which reads all of them."""
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
-    around, own = Surroundings.of(texts.values(), unit.defines), _own_headers(unit)
+    around, own = _surroundings(unit), _own_headers(unit)
     first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)
-    done: list[CompiledImage] = []
-
-    def attempt(passed: Mapping[str, PassedOver]) -> str | None:
-        shown = Shown({label: found.data for label, found in passed.items()}, prelude(passed.values()))
-        if dict(shown.texts) == texts and not shown.prelude:
-            return refusal.log
-        try:
-            done.append(compile_shown(job, space, shown))
-        except RefusalError as error:
-            return error.log
-        return None
-
-    settled = settle(texts, attempt, around, keep_includes=own)
-    if not done:
+    trial = _Trial(job, space, Instances.asked(unit, around))
+    try:
+        settled = settle(texts, trial.attempt, around, keep_includes=own)
+        if trial.image is None:
+            trial.attempt_without_instances(settled.files)
+    except NoKernelError as error:
+        raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
+    if trial.image is None:
         message = str(refusal)
         if settled.log and settled.log != refusal.log:
             message += f"\nwith its host code passed over:\n{settled.log}"
         raise CompilationError(message)
-    _check_names(job, settled.files)
-    _check_externals(job, done[0])
+    _check_names(job, settled.files, around)
+    _check_externals(job, trial.image)
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(
-        done[0],
-        reads=dataclasses.replace(done[0].reads, files=everything),
+        trial.image,
+        reads=dataclasses.replace(trial.image.reads, files=everything),
         passed_over=tuple(_omissions(settled.files)),
+        warnings=(*trial.image.warnings, *trial.instances.left_open(job)),
     )
+
+
+class _Trial:
+    """Attempts to compile one job, until one succeeds."""
+
+    def __init__(self, job: CompileJob, space: Workspace, instances: Instances) -> None:
+        self.job, self.space, self.instances = job, space, instances
+        self.image: CompiledImage | None = None
+
+    def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
+        """Compile files as they are passed over; the log where NVRTC refuses them."""
+        ahead = prelude(passed.values())
+        while True:
+            texts = {label: found.data for label, found in passed.items()}
+            try:
+                self.image = compile_shown(self.job, self.space, Shown(texts, ahead, tuple(self.instances.taken)))
+            except RefusalError as error:
+                if not self.instances.refuse(error.log):
+                    return error.log
+            else:
+                return None
+
+    def attempt_without_instances(self, passed: Mapping[str, PassedOver]) -> None:
+        """Compile what else there is where an instance does not compile."""
+        taken, self.instances.taken = self.instances.taken, []
+        if taken and self.attempt(passed) is None:
+            self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
 
 
 def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
@@ -88,9 +117,12 @@ def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
             yield Omission(source=label, **passing._asdict())
 
 
+_EVIDENCE = ("include", "function", "definition", "body", "macro")
+
+
 def _is_host_code(found: PassedOver) -> bool:
     """Whether a file has what only host code has. A stray variable may be a slip of the author's."""
-    return bool(found.launches) or any(p.kind in ("include", "function", "body", "macro") for p in found.passed)
+    return bool(found.launches) or any(p.kind in _EVIDENCE for p in found.passed)
 
 
 def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -115,36 +147,11 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
     return found
 
 
-_NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DECLARATOR = re.compile(r"(?P<type>\w+|[*&>])\s+(?P<name>[A-Za-z_]\w*)\s*\(")
-_NO_TYPES = frozenset("return else do case throw co_return co_yield and or not".split())
-
-
-def _check_names(job: CompileJob, files: Mapping[str, PassedOver]) -> None:
-    """Refuse an image where a name that was passed over is one that the remaining code has as well.
-
-    Without the declaration that is gone, such a name may have found another: the primary template for a specialisation,
-    an outer alias for an inner one, another overload. Whether it did, only nvcc knows.
-    """
-    text = "\n".join(_NO_CODE.sub(" ", found.data.decode("latin-1")) for found in files.values())
-    words = set(_WORD.findall(text))
-    declared = {m["name"]: 0 for m in _DECLARATOR.finditer(text)}
-    for match in _DECLARATOR.finditer(text):
-        declared[match["name"]] += match["type"] not in _NO_TYPES
-    counts = Counter(_WORD.findall(text))
-    pasted = "##" in text
-    problems = []
-    for label, found in files.items():
-        for passing in found.passed:
-            name = passing.name.rpartition("::")[2].partition("<")[0].strip()
-            if passing.kind in ("include", "body", "macro", "instantiation") or not _WORD.fullmatch(name):
-                continue
-            taken = counts[name] > (declared.get(name, 0) if passing.kind == "function" else 0)
-            if not taken and pasted:
-                taken = any(name[:cut] in words and name[cut:] in words for cut in range(1, len(name)))
-            if taken:
-                problems.append(f"{label}({passing.line}): {passing.kind} {name}")
+def _check_names(job: CompileJob, files: Mapping[str, PassedOver], around: Surroundings) -> None:
+    """Refuse an image where something that was passed over could have hidden another meaning of a name."""
+    problems = [
+        f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in uncovering(files, around)
+    ]
     if problems:
         raise CompilationError(
             numbered(

@@ -172,7 +172,7 @@ class Omission:
     """Label of the file that has it."""
     line: int
     kind: str
-    """"function", "body", "variable", "class", "alias", "macro", "include", "instantiation" or "other"."""
+    """Such as "function", "body", "variable", "include"; see hostcode/passing.py."""
     name: str
     reason: str
 

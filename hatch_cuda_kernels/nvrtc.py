@@ -121,6 +121,8 @@ class Shown:
 
     texts: Mapping[str, bytes]
     prelude: bytes = b""
+    expressions: tuple[str, ...] = ()
+    """Name expressions besides those of the job."""
 
 
 AS_WRITTEN = Shown({})
@@ -349,7 +351,8 @@ class _Stage:
         """Run NVRTC and check what comes out."""
         job = self.job
         start = time.perf_counter()
-        log, data, lowered = self._call(self._trace_flag, job.unit.name_expressions)
+        expressions = (*job.unit.name_expressions, *self.shown.expressions)
+        log, data, lowered = self._call(self._trace_flag, expressions)
         seconds = time.perf_counter() - start
         entries = image_facts(job, data, log)
         kernels = kernel_names(job, entries, lowered)

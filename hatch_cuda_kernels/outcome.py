@@ -12,7 +12,11 @@ from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .plan import CompileJob
 
-__all__ = ["image_facts", "kernel_names", "warnings_in"]
+__all__ = ["NoKernelError", "image_facts", "kernel_names", "warnings_in"]
+
+
+class NoKernelError(CompilationError):
+    """The source compiles, to nothing that could be launched."""
 
 
 _PTXAS_REPORT = re.compile(r"^ptxas\s+(?:info\s*:|\.\s).*(?:\n|\Z)", re.MULTILINE)
@@ -52,7 +56,7 @@ def image_facts(job: CompileJob, data: bytes, log: str) -> dict[str, Resources |
             "this environment (LD_LIBRARY_PATH, CUDA_HOME, or a library loaded earlier)"
         )
     if not entries and not job.unit.relocatable:
-        raise CompilationError(
+        raise NoKernelError(
             f"{job}: {source} compiles to no kernel; it has no __global__ function, only templates that no "
             "name-expressions entry instantiates, or an #if that hides them from this architecture"
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs import compile_alone, make_job, one_unit, write
+from jobs import KERNEL, compile_alone, make_job, one_unit, write
 from projects import make_project, manifest_of
 
 from hatch_cuda_kernels.cache import KernelCache, load_or_compile
@@ -224,11 +224,71 @@ TEMPTING = {
     '__global__ void k(int *x) { printf("a\\n"); *x = sizeof(uint); printf("b\\n"); } }\n',
     "pasted-name": "#include <vector>\n#define P(a, b) a##b\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
     "Big foo(int) { return Big(); }\n" + USE % "sizeof(P(f, oo)(1))",
+    "inner-variable": "#include <vector>\n__device__ int n = 1;\nnamespace app { static int n = 40;\n"
+    + USE % "n" + "}\n",
+    "inner-object": "#include <vector>\nenum { size = 1 };\nnamespace app { static std::vector<int> size;\n"
+    + USE % "size" + "}\n",
+    "function-in-a-macro": "#include <string>\n__device__ int pick(int) { return 1; }\n#define PICK pick(1)\n"
+    "namespace app { int pick(std::string s) { return 40; }\n" + USE % "PICK" + "}\n",
+    "specialised-member": "#include <string>\ntemplate <class T> struct S { static constexpr int n() { return 1; } };\n"
+    "template <> constexpr int S<float>::n() { return 40; }\nvoid host(std::string) {}\n" + USE % "S<float>::n()",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
     "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
     "template <class T> struct has<T, typename V_<decltype(&T::name)>::t> { static constexpr int N = 2; };\n"
     "struct F { int q; std::string name(); };\n" + USE % "has<F>::N",
 }  # fmt: skip
+
+
+SHADOWING = {
+    "a global variable": "float *x; int n;\n",
+    "an object": "#include <vector>\nstatic std::vector<float> x;\n",
+    "a function that a macro calls": "#include <string>\nvoid n(std::string s) {}\n#define CHECK(s) n(s)\n",
+    "a definition of a member": '#include <string>\nstruct x { x(); };\nx::x() { std::string s("x"); }\n',
+}
+
+
+@pytest.mark.parametrize("text", SHADOWING.values(), ids=SHADOWING)
+def test_parameters_may_be_called_like_host_code(tmp_path: Path, text: str) -> None:
+    """A name of the host that a kernel's parameter or local variable has too is no reason to refuse."""
+    kernel = 'extern "C" __global__ void k(float *x, int n) { x[n] = 1; }\nvoid run() { k<<<1, 1>>>(nullptr, 0); }\n'
+    write(tmp_path, {"k.cu": text + kernel})
+    assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels == {"k": "k"}
+
+
+TEMPLATES = """
+namespace app {
+template <typename T, int N> __global__ void scale(T *x) { x[threadIdx.x] *= N; }
+"""
+
+
+def test_instances_come_from_launches(tmp_path: Path) -> None:
+    """Instances that host code launches are kernels by the names that it gives them; the rest is warned of."""
+    text = TEMPLATES + "void a(float *x) { const int n = 40; scale<float, n><<<1, 32>>>(x); }\n"
+    text += "template <typename T> void b(T *x) { scale<T, 2><<<1, 32>>>(x); }\n}\n"
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert image.kernels == {"app::scale<float,40>": "_ZN3app5scaleIfLi40EEEvPT_"}
+    (warning,) = image.warnings
+    assert "k.cu(5): no instance is compiled of scale<T, 2>" in warning and "name-expressions" in warning
+    listed = make_job(tmp_path, toolkit_headers="auto", name_expressions=["app::scale<int,3>"])
+    image = compile_alone(listed)
+    assert set(image.kernels) == {"app::scale<int,3>"} and not image.warnings
+
+
+def test_no_instance_tells_what_to_list(tmp_path: Path) -> None:
+    """Where no instance can be told, the error has the launches, and the table to paste."""
+    write(tmp_path, {"k.cu": TEMPLATES + "template <typename T> void b(T *x) { scale<T, 2><<<1, 32>>>(x); }\n}\n"})
+    with pytest.raises(CompilationError, match=r'(?s)k\.cu\(4\): scale<T, 2>.*source = "k\.cu".*scale<\.\.\.>'):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+def test_an_instance_that_does_not_compile(tmp_path: Path) -> None:
+    """It costs no other kernel, and is warned of."""
+    text = 'template <int N> __global__ void t(int *x) { static_assert(N < 8, "small"); *x = N; }\n' + KERNEL
+    write(tmp_path, {"k.cu": text + "void run(int *x) { t<9><<<1, 1>>>(x); }\n"})
+    image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+    assert image.kernels == {"k": "k"}
+    assert any("no instance is compiled of t<9>" in warning for warning in image.warnings)
 
 
 @pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hatch_cuda_kernels.cubin import read_cubin
-from hatch_cuda_kernels.hostcode import PassedOver, Settled, Surroundings, pass_over, prelude, settle
+from hatch_cuda_kernels.hostcode import PassedOver, Settled, Surroundings, mentions, pass_over, prelude, settle
+from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.standins import write_standins
 from hatch_cuda_kernels.toolchain import import_nvrtc
 
@@ -184,6 +185,65 @@ void f() {
 """
     shown = [(launch.line, launch.kernel) for launch in pass_over(source).launches]
     assert shown == [(2, "a"), (3, "n::b<float, (3 > 2)>"), (4, "b<std::pair<int, X<4>>>")]
+
+
+MENTIONS = {
+    "a local constant before a global one": (
+        "constexpr int N = 1;\nvoid run() { const int N = 40; k<N><<<1, 1>>>(); }",
+        ["k<40>"],
+    ),
+    "a constant of another type": ("void run() { const unsigned char N = 300; k<N><<<1, 1>>>(); }", []),
+    "a constant with a fraction": ("void run() { const int N = 2.5; k<N><<<1, 1>>>(); }", []),
+    "a constant that is declared twice": (
+        "void run() { { const int N = 1; } const int N = 2; k<N><<<1, 1>>>(); }",
+        [],
+    ),
+    "a variable": ("void run(int N) { k<N><<<1, 1>>>(); }", []),
+    "a macro that changes": ("#define N 1\nvoid run() { k<N><<<1, 1>>>(); }\n#undef N\n#define N 2\n", []),
+    "a macro": ("#define N 1\nvoid run() { k<N + 1><<<1, 1>>>(); }", ["k<N+1>"]),
+    "names of two namespaces": (
+        "constexpr int N = 1;\nnamespace a { constexpr int N = 2; void run() { k<N><<<1, 1>>>(); } }",
+        [],
+    ),
+    "a name of a namespace": ("namespace a { constexpr int N = 2; void run() { k<N><<<1, 1>>>(); } }", ["k<a::N>"]),
+    "a member of a class": (
+        "constexpr int N = 1;\nstruct S { static const int N = 2; void run() { k<N><<<1, 1>>>(); } };",
+        ["k<2>"],
+    ),
+    "a parameter of a class template": (
+        "constexpr int N = 1;\ntemplate <int N> struct S { void run() { k<N><<<1, 1>>>(); } };",
+        [],
+    ),
+    "an enumerator of the function": ("constexpr int N = 1;\nvoid run() { enum { M, N }; k<N><<<1, 1>>>(); }", []),
+    "a binding": ("constexpr int N = 1;\nvoid run() { auto [N, m] = pair(); k<N><<<1, 1>>>(); }", []),
+    "another template": (
+        "template <int M> void run() { k<2 * M><<<1, 1>>>(); }\ntemplate <int M> void o() { run<M>(); }\nint i = o<3>();",
+        ["k<2*3>"],
+    ),
+    "a template that calls itself": (
+        "template <int M> void run() { k<M><<<1, 1>>>(); run<M - 1>(); }\nvoid all() { run<3>(); }",
+        ["k<3>"],
+    ),
+    "deduced arguments": ("template <int M> void run(V<M> x) { k<M><<<1, 1>>>(); }\nvoid f() { run(v); }", []),
+    "a constant of a block before": (
+        "constexpr int N = 1;\nvoid run() { { const int N = 2; } k<N><<<1, 1>>>(); }",
+        [],
+    ),
+    "a constant of another member": (
+        "constexpr int N = 1;\nstruct S { void a() { const int N = 2; } void run() { k<N><<<1, 1>>>(); } };",
+        [],
+    ),
+    "a constant of a loop": ("void run() { for (const int N = 2; go();) k<N><<<1, 1>>>(); }", []),
+    "a launch by a kernel": ("__global__ void parent() { k<1><<<1, 1>>>(); }", []),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MENTIONS.values(), ids=MENTIONS)
+def test_instances(text: str, expected: list[str]) -> None:
+    """An argument is taken over only where it means the same outside of all functions."""
+    source = f"template <int I> __global__ void k() {{ }}\n{text}\n".encode()
+    found = mentions({"k.cu": source}, Surroundings.of([source]))
+    assert [squeeze_name(text) for mention in found for text in mention.expressions] == expected
 
 
 def test_directives_stay() -> None:

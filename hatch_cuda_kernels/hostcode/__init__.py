@@ -7,30 +7,36 @@ second out of the first. A text keeps its shape: what goes becomes white space, 
 stay, so that every other token keeps its line and column. A declaration that carries an execution or memory space
 stays as it is, and what is not understood stays as well, for the compiler to judge.
 
-The way of the data: `tokens` -> `brackets` -> `declarations` of a file, `surroundings` of all files -> `passing`, which
-decides, by `editing` -> `prelude`, what nvcc gives unasked; `launches` tells which kernels host code starts. All of it
-is a function of the files' texts, without a preprocessor and without a table of types, so that unknown macros do it no
-harm. `settling` is the last resort for what cannot be told from the text, such as a type that only a header of the
-host declares: it goes by the compiler's own messages.
+The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `surroundings` of all files -> `passing`,
+which decides about each declaration -> `editing`. `prelude` is what nvcc gives unasked. `launches` tells which kernels
+host code starts, `mentions` which instances of templates it asks for. All of it is a function of the files' texts,
+without a preprocessor and without a table of types, so that unknown macros do it no harm. `settling` is the last resort
+for what cannot be told from the text, such as a type that only a header of the host declares: it goes by the compiler's
+own messages. `uncovering` finds what may not go, since a name would then mean another thing.
 
-Every change of what `pass_over`, `settle` or `prelude` give raises PASSING_VERSION in plan.py.
+Every change of what `pass_over`, `settle`, `mentions` or `prelude` give raises PASSING_VERSION in plan.py.
 """
 
 from __future__ import annotations
 
 from .launches import Launch
+from .mentions import Mention, mentions
 from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
 from .settling import Settled, settle
 from .surroundings import Surroundings
+from .uncovering import uncovering
 
 __all__ = [
     "Launch",
+    "Mention",
     "PassedOver",
     "Passing",
     "Settled",
     "Surroundings",
+    "mentions",
     "pass_over",
     "prelude",
     "settle",
+    "uncovering",
 ]

@@ -69,7 +69,9 @@ class Brackets:
                     if stack is None or self.tokens[stack[0]].text != closing[token.text]:
                         self.limit = index
                         break
-                    self.match.setdefault(stack[0], index)
+                    known = self.match.setdefault(stack[0], index)
+                    if all(between.kind == DIRECTIVE for between in self.tokens[known + 1 : index]):
+                        self.match[stack[0]] = index  # another arm closes it as well, and nothing stands between
                     stack = stack[1]  # type: ignore[assignment]
         while stack is not None:  # never closed: from the outermost of them on, nothing is understood
             self.limit = min(self.limit, stack[0])

@@ -26,7 +26,8 @@ class Passing(NamedTuple):
 
     line: int
     kind: str
-    """"function", "body", "variable", "class", "alias", "macro", "include", "instantiation"."""
+    """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" where the
+    declaration stays; "member" of a class; "definition" of what its class or namespace declares."""
     name: str
     reason: str = "host code"
 
@@ -101,7 +102,9 @@ class Pass:
             if declaration.first < inside:
                 continue  # a member of a class that goes
             reason = more.get(declaration.first) if declaration.kind != "scope" else None
-            verdict = "cut" if reason is not None else self._verdict(declaration)
+            verdict = self._verdict(declaration)
+            if reason is not None:
+                verdict = "erase" if declaration.is_vital else "cut"
             if verdict == "go":
                 candidates.append(declaration)
             elif verdict == "cut":
@@ -138,9 +141,20 @@ class Pass:
 
     def _note(self, declaration: Declaration, kind: str | None = None, reason: str | None = None) -> None:
         line = self.parser.line(declaration.first)
-        self.passed.append(
-            Passing(line, kind or declaration.kind, declaration.name or "(unnamed)", reason or "host code")
-        )
+        if kind is None:
+            kind = declaration.kind
+            if declaration.instantiation:
+                kind = "instantiation"
+            elif self._owner(declaration) is not None and not self._is_special(declaration):
+                kind = "definition"
+            elif declaration.parent is not None:
+                kind = "member"
+        self.passed.append(Passing(line, kind, declaration.name or "(unnamed)", reason or "host code"))
+
+    def _is_special(self, declaration: Declaration) -> bool:
+        """Whether it is a specialisation, `template <>`: something of its own, though it has another's name."""
+        parser, first = self.parser, declaration.first
+        return parser.is_at(first + 1, "<") and parser.is_at(first + 2, ">")
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
@@ -149,6 +163,8 @@ class Pass:
         """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"."""
         parser = self.parser
         if declaration in self._host_classes:
+            return "cut"
+        if declaration.kind == "alias" and _host_only_type(parser, declaration.first, declaration.last):
             return "cut"
         if declaration.kind in ("scope", "other", "alias", "enum", "class"):
             return "stay"
@@ -177,12 +193,16 @@ class Pass:
         owner = None if member else self._owner(declaration)
         if owner is not None and not foreign:
             # The space of a member stands at its declaration in the class, which may be in another file.
-            here = owner in self._type_names and declaration.name not in self.device_names
+            here = (
+                owner in self._type_names
+                and declaration.name not in self.device_names
+                and not declaration.words & {"constexpr", "consteval"}
+            )
             return "cut" if here else "stay"
         if foreign and not declaration.is_vital:
             return "cut"
         if declaration.ended == "default":
-            return "stay"
+            return "mark" if "virtual" in declaration.words else "stay"
         if declaration.ended in ("delete", "0") or declaration.words & {"constexpr", "consteval"}:
             return "mark"
         if member and declaration.words & {"virtual", "override", "final"}:

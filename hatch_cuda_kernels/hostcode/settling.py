@@ -36,6 +36,7 @@ _OF_THE_HOST = re.compile(
     r'identifier "[^"]*" is undefined|name followed by "::" must be|must be a (?:class or )?namespace name'
     r"|is considered a host (?:function|variable)|is not a (?:class )?template|has no member|incomplete type"
     r'|not a type name|a host (?:function|variable)|kernel launch|reference to "?[^ ]*"? is ambiguous|is not a type'
+    r"|not a class or struct name|no template definition was supplied"
 )
 """Messages that tell of a name that only a header of the host has, or of host code. Others, a header that is not there
 and a mistake of grammar among them, are the author's to mend: what was meant nobody knows."""
@@ -165,10 +166,10 @@ class _Amendment:
             if named and declaration.name in shared and not self._may_uncover(declaration, line):
                 return None
             if declaration.parent is not None:
-                if (declaration.kind == "function" and not declaration.is_vital) or declaration.kind in (
-                    "alias",
-                    "other",
-                ):
+                within = declaration.body >= 0 and line >= parser.line(declaration.body)
+                if declaration.kind == "function" and (within or not declaration.is_vital):
+                    return declaration  # of one that decides what the class is, the body
+                if declaration.kind in ("alias", "other"):
                     return declaration
                 continue
             if declaration.instantiation and declaration.name in self.state.device_names:

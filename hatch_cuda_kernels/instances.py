@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The instances of template kernels that a job compiles because its files ask for them, and what is told of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .errors import numbered
+from .hostcode import Mention, Surroundings, mentions
+from .manifest import squeeze_name
+from .plan import CompileJob, Unit
+
+__all__ = ["Instances"]
+
+_NAME_MAP = "__nv_name_map"
+"""How NVRTC calls the file that holds the name expressions, one a line."""
+_FIRST_EXPRESSION = 2
+_ERROR = re.compile(
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
+)
+_SHOWN = 12
+
+
+@dataclass
+class Instances:
+    """The instances of template kernels that the files of a job ask for."""
+
+    mentions: list[Mention]
+    taken: list[str]
+    """Name expressions to compile."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Expression -> what the compiler said of it."""
+
+    @classmethod
+    def asked(cls, unit: Unit, around: Surroundings) -> Instances:
+        """All of them; none is taken where the author lists some."""
+        found = mentions({label: file.data for label, file in unit.closure.files.items()}, around)
+        taken = {squeeze_name(text): None for mention in found for text in mention.expressions}
+        return cls(found, [] if unit.name_expressions else list(taken))
+
+    def refuse(self, log: str) -> bool:
+        """Let go of the expressions, where the compiler complains of nothing else; whether it did."""
+        errors = list(_ERROR.finditer(log))
+        if not errors or any(match["file"] != _NAME_MAP for match in errors):
+            return False
+        refused: dict[str, str] = {}
+        for match in errors:
+            index = int(match["line"]) - _FIRST_EXPRESSION
+            if 0 <= index < len(self.taken):
+                refused.setdefault(self.taken[index], match["text"])
+        self.refused.update(refused)
+        self.taken = [text for text in self.taken if text not in refused]
+        return bool(refused)
+
+    def left_open(self, job: CompileJob) -> Iterator[str]:
+        """A warning for each launch in the source that no instance is compiled for."""
+        if job.unit.name_expressions:
+            return
+        for mention in self.mentions:
+            asked = [squeeze_name(text) for text in mention.expressions]
+            if mention.label != job.unit.source or any(text in self.taken for text in asked):
+                continue
+            said = next((self.refused[text] for text in asked if text in self.refused), "")
+            cause = f"the compiler says: {said}" if said else "its arguments cannot be told from the text"
+            yield (
+                f"{job}: {mention.label}({mention.line}): no instance is compiled of {mention.text} ({cause}); list "
+                f'those that are loaded in name-expressions, such as "{_example(mention)}"'
+            )
+
+    def how_to_list(self, unit: Unit) -> str:
+        """What an author writes to get kernels out of templates; empty where nothing asks for an instance."""
+        lines = [f"{mention.label}({mention.line}): {mention.text}" for mention in self.mentions]
+        lines += [f"{text} is refused: {said}" for text, said in self.refused.items()]
+        if not lines:
+            return ""
+        examples = list(dict.fromkeys(_example(mention) for mention in self.mentions))[:_SHOWN]
+        table = "[[tool.hatch.build.hooks.cuda-kernels.modules]]"
+        shown = ", ".join(f'"{example}"' for example in examples)
+        return (
+            numbered("\nthe files ask for these instances:", dict.fromkeys(lines[:_SHOWN]))
+            + f'\nto be listed as, with the arguments filled in:\n{table}\nsource = "{unit.source}"\n'
+            + f"name-expressions = [{shown}]"
+        )
+
+
+def _example(mention: Mention) -> str:
+    return mention.expressions[0] if mention.expressions else f"{mention.kernel}<...>"

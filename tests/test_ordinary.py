@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Files as authors of nvcc projects write them (`tests/ordinary/`): each compiles with no edit, to nvcc's kernels.
+
+The first line of a file says what it has, the second which kernels it gives, by the names that they are loaded by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs import TESTS, make_job
+from nvcc import compile_with_nvcc, differences, install_nvcc
+
+from hatch_cuda_kernels.compiler import compile_job
+from hatch_cuda_kernels.manifest import squeeze_name
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
+from hatch_cuda_kernels.plan import CompiledImage
+
+FOLDER = TESTS / "ordinary"
+FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
+FEW = FILES[::9]
+"""Those of the default run."""
+
+NVCC_REFUSES = {
+    "names_limits": "FLT_MAX is no name that nvcc has unasked",
+    "names_stdint": "uint8_t is no name that nvcc has unasked",
+}
+ABSENT = r"fatal error: (?:\w+/\w+|cublas_v2|Python)\.h: No such file"
+"""What nvcc says of headers that are not installed; our build passes them over."""
+DIFFER = {
+    ("host_globals", "_Z10accumulatePKf"): "machine code: 4 bytes",
+    ("template_pointer", "_Z4waveIdEvPT_"): "machine code: 2 bytes",
+}
+"""Places of constants in the constant bank, which depend on what else is in the file."""
+
+
+@pytest.fixture(scope="module")
+def space() -> Iterator[Workspace]:
+    """A workspace for all tests here."""
+    with workspace() as found:
+        yield found
+
+
+def promised(name: str) -> set[str]:
+    """The kernels that a file says it gives."""
+    match = re.search(r"^// kernels: (.*)$", (FOLDER / f"{name}.cu").read_text(), re.MULTILINE)
+    assert match is not None
+    return {squeeze_name(kernel) for kernel in re.split(r", (?![^<]*>)", match[1])}
+
+
+def compiled(name: str, arch: str, space: Workspace) -> CompiledImage:
+    """A file, compiled by our build's own code."""
+    return compile_job(make_job(FOLDER, f"{name}.cu", arch, toolkit_headers="auto"), space)
+
+
+def check(name: str, space: Workspace) -> None:
+    """Assert that a file gives its kernels and no other."""
+    image = compiled(name, "sm_80", space)
+    assert set(image.kernels) == promised(name)
+    assert len(image.entries) == len(promised(name))
+    assert image.passed_over or name.startswith(("names_", "macro_list", "device_"))
+
+
+def test_there_are_enough() -> None:
+    """At least sixty files, each of which says what it gives."""
+    assert len(FILES) >= 60
+    assert all(promised(name) for name in FILES)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_compiles_as_it_is(name: str, space: Workspace) -> None:
+    """A file compiles with no edit, to the kernels that it says."""
+    check(name, space)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in FILES if name not in FEW])
+def test_each_compiles_as_it_is(name: str, space: Workspace) -> None:
+    """The same for all others."""
+    check(name, space)
+
+
+@pytest.fixture(scope="module")
+def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """nvcc of NVRTC's own release."""
+    return install_nvcc(tmp_path_factory.mktemp("nvcc"))
+
+
+@pytest.mark.isolated
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_kernels_are_those_of_nvcc(nvcc: Path, arch: str, space: Workspace, tmp_path: Path) -> None:
+    """Entry points, parameters, machine code and constants of every kernel are what nvcc makes of the same file."""
+    found: dict[tuple[str, str], str] = {}
+    compared = 0
+    refused = {}
+    for name in FILES:
+        target = tmp_path / f"{name}.cubin"
+        log = compile_with_nvcc(nvcc, FOLDER / f"{name}.cu", arch, target, ["--expt-relaxed-constexpr"])
+        if log is not None:
+            if not re.search(ABSENT, log):
+                refused[name] = log
+            continue
+        image = compiled(name, arch, space)
+        compared += len(image.entries)
+        found |= {(name, kernel): what for kernel, what in differences(image.data, target.read_bytes()).items()}
+    assert refused.keys() == NVCC_REFUSES.keys(), refused
+    assert found.keys() <= DIFFER.keys(), found
+    assert all(what.startswith(DIFFER[key]) for key, what in found.items()), found
+    assert compared >= 60
