@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hatch_cuda_kernels.cubin import _Elf, kernel_attributes, read_cubin
+from hatch_cuda_kernels.cubin import kernel_attributes, read_cubin
+from hatch_cuda_kernels.elf import Elf
 from hatch_cuda_kernels.toolchain import probe
 
 __all__ = ["KernelCode", "compile_with_nvcc", "differences", "install_nvcc", "kernel_code"]
@@ -49,7 +50,7 @@ class KernelCode(NamedTuple):
 
 def kernel_code(image: bytes) -> dict[str, KernelCode]:
     """Symbol of each kernel of a cubin -> its machine code, parameters and constants."""
-    elf = _Elf(image)
+    elf = Elf(image)
     found = {}
     for name in read_cubin(image).entries:
         parameters = [payload for attribute, payload in kernel_attributes(image, name) if attribute == _PARAMETERS]

@@ -217,7 +217,7 @@ MENTIONS = {
     "an enumerator of the function": ("constexpr int N = 1;\nvoid run() { enum { M, N }; k<N><<<1, 1>>>(); }", []),
     "a binding": ("constexpr int N = 1;\nvoid run() { auto [N, m] = pair(); k<N><<<1, 1>>>(); }", []),
     "another template": (
-        "template <int M> void run() { k<2 * M><<<1, 1>>>(); }\ntemplate <int M> void o() { run<M>(); }\nint i = o<3>();",
+        "template <int M> void a() { k<2 * M><<<1, 1>>>(); }\ntemplate <int M> void b() { a<M>(); }\nint i = b<3>();",
         ["k<2*3>"],
     ),
     "a template that calls itself": (
