@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import json
 import shutil
+import os
 import subprocess
 import sys
 import zipfile
@@ -66,7 +67,8 @@ def site(project: Project) -> Path:
 
 def tool(site: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "hatch_cuda_kernels", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=site)
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # lines of any length
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=site, env=env)
     return done.stdout + done.stderr
 
 
