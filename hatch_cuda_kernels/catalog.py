@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .arch import Architecture, Capability
 from .errors import ConfigurationError, IntegrityError, KernelNotFoundError, ManifestError
 from .manifest import DIRECTORY, MANIFEST_FILE, Image, Module, squeeze_name
-from .package import InstalledPackage, find_files
+from .package import InstalledPackage, find_files, source_folder
 from .selection import fallback_architecture
 from .variants import module_key
 
@@ -239,10 +239,11 @@ def _find_source(package: str) -> Source:
         editable = find_editable(candidate)
         if editable is not None:
             return _sources.get(candidate) or Live(candidate, editable)
-    raise ManifestError(
-        f"{package} has no {DIRECTORY}/{MANIFEST_FILE}; is it installed, and was its wheel built with the hook "
-        "`cuda-kernels`?"
-    )
+    message = f"{package} has no {DIRECTORY}/{MANIFEST_FILE}; is it installed, and was its wheel built with the hook "
+    message += "`cuda-kernels`?"
+    if folder := source_folder(candidates[-1]):
+        message += f" Python finds it in {folder}, a project's own folder: run elsewhere, or install it as editable"
+    raise ManifestError(message)
 
 
 def split_name(name: str) -> tuple[str | None, str]:

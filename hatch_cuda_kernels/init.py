@@ -17,9 +17,14 @@ from .display import print_json
 from .errors import ConfigurationError
 from .hints import python_with_cuda, read_hints
 from .hooktable import HookTable, comment, quote
-from .layout import guess_layout
+from .layout import Layout, guess_layout
 from .survey import Source, survey_sources, tree_files
 from .tomlfile import TomlFile, sub_table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 __all__ = ["Proposal", "propose", "run"]
 
@@ -65,7 +70,8 @@ def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.envi
     build = sub_table(target.values, prefix)
     _refuse_second(target, build, prefix)
     sources, include_dirs = survey_sources(root, files)
-    layout = guess_layout(sub_table(pyproject.values, "project"), build, files)
+    missing = _missing_tables(pyproject, root, guess_layout({}, build, files))
+    layout = guess_layout(sub_table({**tomllib.loads(missing), **pyproject.values}, "project"), build, files)
     table = HookTable(prefix, layout, build, sources)
     strings = python_with_cuda(root, files)
     if not table.chosen:
@@ -77,7 +83,7 @@ def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.envi
         )
     addition = table.render(include_dirs, read_hints(root, files, environ))
     notes = [*_notes(pyproject, files, strings)]
-    if missing := _missing_tables(pyproject, root):
+    if missing:
         if target is pyproject:
             addition = f"{missing}\n{addition}"
         else:
@@ -95,26 +101,36 @@ def _refuse_second(target: TomlFile, build: Mapping[str, Any], prefix: str) -> N
             )
 
 
-def _missing_tables(pyproject: TomlFile, root: Path) -> str:
+def _missing_tables(pyproject: TomlFile, root: Path, layout: Layout) -> str:
     """`[build-system]` and `[project]`, where there is none."""
     tables = []
     if "build-system" not in pyproject.values:
         tables.append(_BUILD_SYSTEM)
     if "project" not in pyproject.values:
-        try:
-            setup = (root / "setup.py").read_text("utf-8", "replace")
-        except OSError:
-            setup = ""
-        named = re.search(r"""\bname\s*=\s*["']([A-Za-z0-9][\w.-]*[A-Za-z0-9])["']""", setup)
-        version = re.search(r"""\bversion\s*=\s*["'](\d[\w.+-]*)["']""", setup)
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-._") or "my-app"
+        name, version, source = _name_and_version(root, [package.name for package in layout.packages])
         tables.append(
-            comment("From setup.py." if named else "Guessed from the folder's name.")
-            + f"[project]\nname = {quote(named[1] if named else name)}\n"
-            + f'version = {quote(version[1] if version else "0.1.0")}\nrequires-python = ">=3.10"\n'
+            comment(f"Guessed from {source}.")
+            + f'[project]\nname = {quote(name)}\nversion = {quote(version)}\nrequires-python = ">=3.10"\n'
             + 'dependencies = ["hatch-cuda-kernels[cu13]"]\n'
         )
     return "\n".join(tables)
+
+
+def _name_and_version(root: Path, packages: Sequence[str]) -> tuple[str, str, str]:
+    """What a project without `[project]` is called, and what told it."""
+    try:
+        setup = (root / "setup.py").read_text("utf-8", "replace")
+    except OSError:
+        setup = ""
+    version = re.search(r"""\bversion\s*=\s*["'](\d[\w.+-]*)["']""", setup)
+    named = re.search(r"""\bname\s*=\s*["']([A-Za-z0-9][\w.-]*[A-Za-z0-9])["']""", setup)
+    shown = version[1] if version else "0.1.0"
+    if named:
+        return named[1], shown, "setup.py"
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-._") or "my-app"
+    if len(packages) == 1 and re.sub(r"[-_.]+", "_", folder).lower() != packages[0]:
+        return packages[0].replace(".", "-"), shown, "the package's name"
+    return folder, shown, "the folder's name"
 
 
 def _nothing_to_compile(root: Path, sources: Sequence[Source], strings: Sequence[str]) -> str:

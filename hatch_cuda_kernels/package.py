@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what only the fallback needs is imported by it: every app p
     from .plan import Unit
     from .sources import SourceFile
 
-__all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit"]
+__all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit", "source_folder"]
 
 
 _LARGE = 256 * 1024
@@ -66,6 +66,18 @@ def find_files(package: str) -> Files | None:
     except OSError:
         return None
     return files
+
+
+def source_folder(package: str) -> Path | None:
+    """Where a top-level package is found, if that is in a project's tree: it hides what is installed."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    for location in (spec and spec.submodule_search_locations) or ():
+        if any((above / "pyproject.toml").is_file() for above in list(Path(location).parents)[:2]):
+            return Path(location)
+    return None
 
 
 class InstalledPackage:

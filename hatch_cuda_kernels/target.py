@@ -53,11 +53,11 @@ def places(target: str, package: str | None = None) -> list[Place]:
     path = Path(target)
     if path.is_file():
         found = list(_in_wheel(path))
-    elif path.is_dir():
-        found = list(_in_folder(path))
-    elif _is_import_name(target):
+    elif _is_package(target):
         live = editable_install(target)
         found = [_as_wheel(live)] if live else list(_installed(target))
+    elif path.is_dir():
+        found = list(_in_folder(path))
     else:
         raise TargetError(f"{target}: no such file or folder, and no import package")
     if not found:
@@ -80,14 +80,17 @@ def open_packages(target: str, package: str | None = None) -> list[InstalledPack
 
 def editable_install(target: str) -> Live | None:
     """The editable install that `target` names, if it does."""
-    if not _is_import_name(target) or os.path.exists(target):
+    if not _is_package(target):
         return None
     source = source_of(target)
     return source if isinstance(source, Live) else None
 
 
-def _is_import_name(target: str) -> bool:
-    return all(part.isidentifier() for part in target.split("."))
+def _is_package(target: str) -> bool:
+    """Whether `target` is an import name, and no folder with images: one of sources may be called as its package is."""
+    if not all(part.isidentifier() for part in target.split(".")) or os.path.isfile(target):
+        return False
+    return not os.path.isdir(target) or next(_in_folder(Path(target)), None) is None
 
 
 def _installed(target: str) -> Iterator[Place]:

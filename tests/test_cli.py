@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import pytest
 from projects import KERNEL, make_project
-from support import install_editable
+from support import Site, install_editable
 
 SOURCES = {
     "demo/scale.cu": '#include "value.cuh"\n' + KERNEL,
@@ -345,3 +345,40 @@ class TestCache:
     def test_off(self, command: Command) -> None:
         """With the cache off, its commands say so."""
         assert command("cache", "info", HATCH_CUDA_KERNELS_CACHE="0")[:2] == (0, "the compile cache is off\n")
+
+
+class TestFolderOfSources:
+    """In a project's root its sources lie in a folder that is called as the installed package is."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        """A project's root, as the current folder of `command`."""
+        (tmp_path / "demo").mkdir()
+        (tmp_path / "demo/__init__.py").touch()
+        (tmp_path / "pyproject.toml").touch()
+        return tmp_path
+
+    def test_the_installed_package_is_meant(self, root: Path, demo: Site) -> None:
+        """The command, which does not have the current folder on its path, takes what is installed."""
+        script = (
+            "import sys; del sys.path[0]; from hatch_cuda_kernels.cli import main; sys.exit(main(['verify', 'demo']))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(demo.root)}, capture_output=True, text=True, timeout=60, cwd=root,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "images: fine" in done.stdout
+
+    def test_what_hides_it_is_named(self, root: Path, command: Command) -> None:
+        """With `python -m` the current folder comes first: the message says where the package was found."""
+        status, _, errors = command("verify", "demo")
+        assert status == 1
+        assert f"{root / 'demo'}, a project's own folder: run elsewhere" in errors
+
+    def test_a_folder_of_wheels_contents_is_that_folder(self, root: Path, demo: Site, command: Command) -> None:
+        """A folder with images is looked at itself, whatever it is called."""
+        shutil.copytree(demo.root, root / "unpacked")
+        status, output, _ = command("verify", "unpacked")
+        assert status == 0
+        assert "images: fine" in output

@@ -160,6 +160,37 @@ class TestWhatIsThere:
         assert (made.root / "real.toml").stat().st_mode & 0o777 == 0o640
 
 
+class TestNoProjectTable:
+    """A project without `[project]` gets one, named so that hatchling finds the package."""
+
+    @pytest.mark.parametrize(
+        ("folder", "setup", "name", "version"),
+        [
+            ("demo", "", "demo", "0.1.0"),
+            ("De.Mo", "", "demo", "0.1.0"),
+            ("checkout", "", "demo", "0.1.0"),
+            ("checkout", "setup(name='demo', version='2.5')", "demo", "2.5"),
+        ],
+    )
+    def test_name(self, tmp_path: Path, folder: str, setup: str, name: str, version: str) -> None:
+        """From setup.py, else from the folder if it is called as the package is, else from the package."""
+        files = {"demo/__init__.py": "", "demo/a.cu": KERNEL, **({"setup.py": setup} if setup else {})}
+        root = tmp_path / folder
+        Project(root, tmp_path / "cache").write(files)
+        proposal = propose(root, {})
+        values = tomllib.loads(proposal.addition)
+        assert (values["project"]["name"], values["project"]["version"]) == (name, version)
+        assert "targets" not in values["tool"]["hatch"]["build"]
+
+    def test_a_name_that_fits_no_package(self, tmp_path: Path) -> None:
+        """Where setup.py has another name, hatchling is told of the package."""
+        root = tmp_path / "checkout"
+        setup = "setup(name='other')"
+        Project(root, tmp_path / "cache").write({"demo/__init__.py": "", "demo/a.cu": KERNEL, "setup.py": setup})
+        values = tomllib.loads(propose(root, {}).addition)
+        assert values["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["demo"]
+
+
 class TestNothingToPropose:
     """An error says what is missing."""
 

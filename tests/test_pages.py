@@ -113,10 +113,10 @@ def test_toml(block: Block) -> None:
         assert re.match(r"[a-z][a-z-]+", requirement), block
 
 
-@pytest.mark.parametrize("block", blocks("json"), ids=str)
-def test_json(block: Block) -> None:
+def test_json() -> None:
     """JSON is JSON."""
-    json.loads(block.text)
+    for block in blocks("json"):
+        json.loads(block.text)
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
