@@ -590,7 +590,7 @@ from hatch_cuda_kernels.stores.layers import Layer
 from hatch_cuda_kernels.stores.location import parse_location
 from hatch_cuda_kernels.stores.opening import open_layers
 place, seed = sys.argv[1:]
-layer, = open_layers([parse_location(place)], max_size=300_000)
+layer, = open_layers([parse_location(place)], max_size=5_000_000)
 draw = random.Random(int(seed))
 layer.write("k0", b"k0")
 print("ready", flush=True)

@@ -13,6 +13,7 @@ import concurrent.futures
 import functools
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -29,6 +30,8 @@ MAX_REMOTE_ENTRY = 1 << 28
 
 _SECONDS = 3.0
 _WHOLE_SECONDS = 30.0
+_SLOWEST = 100_000
+"""Bytes in a second, below which an entry is not worth its wait."""
 _CHUNK = 1 << 20
 _FOLDER = "hatch-cuda-kernels-1/"
 _T = TypeVar("_T")
@@ -53,11 +56,12 @@ class RemoteStore(Store):
         return default if entry is None else check_seal(key, entry, self._secret)
 
     async def _read(self, path: str) -> bytes | None:
-        data = bytearray()
+        data, begin = bytearray(), time.monotonic()
         try:
-            file = await asyncio.wait_for(self._operator.open(path, "rb"), _SECONDS)
+            file = await self._operator.open(path, "rb")
             while len(data) <= MAX_REMOTE_ENTRY:
-                chunk = await asyncio.wait_for(file.read(_CHUNK), _SECONDS)
+                left = begin + _SECONDS + len(data) / _SLOWEST - time.monotonic()
+                chunk = await asyncio.wait_for(file.read(_CHUNK), left)
                 if not chunk:
                     return bytes(data)
                 data += chunk
@@ -72,7 +76,9 @@ class RemoteStore(Store):
         if len(data) > MAX_REMOTE_ENTRY:
             raise ValueError(f"an entry of {len(data)} bytes is larger than {MAX_REMOTE_ENTRY}")
         entry = add_seal(key, data, self._secret)
-        self._run(lambda: self._operator.write(_FOLDER + key_digest(key), entry))
+        self._run(
+            lambda: self._operator.write(_FOLDER + key_digest(key), entry, content_type="application/octet-stream")
+        )
 
     def __delitem__(self, key: bytes | str) -> None:
         path = _FOLDER + key_digest(key)
@@ -90,13 +96,14 @@ class RemoteStore(Store):
         """Remove every entry of this package. Redis lists no entries and raises."""
         self._run(lambda: self._operator.remove_all(_FOLDER))
 
-    def _run(self, start: Callable[[], Awaitable[_T]]) -> _T:
+    def _run(self, start: Callable[[], Awaitable[_T]], limit: float | None = None) -> _T:
         """Wait for what `start` begins, and not for long. Raises TimeoutError, or what the library raises."""
         if self._process != os.getpid():
             raise OSError("it was opened before this process was forked")
-        future = asyncio.run_coroutine_threadsafe(_limited(start), _loop())
+        limit = _WHOLE_SECONDS if limit is None else limit
+        future = asyncio.run_coroutine_threadsafe(_limited(start, limit), _loop())
         try:
-            return future.result(_WHOLE_SECONDS + _SECONDS)
+            return future.result(limit + _SECONDS)
         except (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError):
             future.cancel()
             raise TimeoutError("no answer in time") from None
@@ -110,8 +117,8 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _limited(start: Callable[[], Awaitable[_T]]) -> _T:
-    return await asyncio.wait_for(start(), _WHOLE_SECONDS)
+async def _limited(start: Callable[[], Awaitable[_T]], limit: float) -> _T:
+    return await asyncio.wait_for(start(), limit)
 
 
 def open_remote(location: Location, secret: str) -> RemoteStore:
