@@ -57,6 +57,7 @@ def started(command: list[str], port: int, log: Path, **variables: str) -> Itera
             else:
                 raise AssertionError(f"{command[0]} does not listen: {log.read_text(errors='replace')}")
             yield
+            assert process.poll() is None, log.read_text(errors="replace")[-2000:]
         finally:
             process.terminate()
             try:

@@ -23,6 +23,8 @@ __all__ = ["CACHE_VARIABLE", "default_directory", "open_layers", "state_of"]
 
 CACHE_VARIABLE = "HATCH_CUDA_KERNELS_CACHE"
 
+_LOGIN = ("AWS_", "AZURE_", "GOOGLE_", "STORAGE_EMULATOR_HOST")
+
 
 def default_directory() -> Path | None:
     """The user cache directory of this package; None, with a warning, where the user has no usable home."""
@@ -74,7 +76,8 @@ def _make(*folders: Path) -> None:
 def _layer(place: Location, max_size: int | None, asked: bool) -> Layer | None:
     try:
         if place.remote:
-            return _remote_layer(place, os.environ.get(SECRET_VARIABLE, ""), os.getpid())
+            login = frozenset(item for item in os.environ.items() if item[0].startswith(_LOGIN))
+            return _remote_layer(place, os.environ.get(SECRET_VARIABLE, ""), login, os.getpid())
         return Layer(_open(place, max_size, asked=asked), writable=place.writable)
     except ImportError as error:
         extra = f"hatch-cuda-kernels[{place.extra}]" if place.remote else ""
@@ -87,8 +90,9 @@ def _layer(place: Location, max_size: int | None, asked: bool) -> Layer | None:
 
 
 @functools.lru_cache(maxsize=16)
-def _remote_layer(place: Location, secret: str, process: int) -> Layer:
-    """One for the whole process, with its connections and with what is known of its health."""
+def _remote_layer(place: Location, secret: str, login: frozenset[tuple[str, str]], process: int) -> Layer:
+    """One for the whole process, with its connections and with what is known of its health; another one where the
+    variables changed that decide where it leads."""
     from .remote import open_remote
 
     return Layer(open_remote(place, secret), writable=place.writable)
