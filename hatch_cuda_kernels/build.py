@@ -109,12 +109,12 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
             for unit, target in zip(units, targets, strict=True)
             for architecture in target
         ]
-        images, cached = _compile(jobs, config, root, cache, reporter)
+        images, finished = _compile(jobs, config, root, cache, reporter, start)
         if config.jit:
             _check_fallback(jobs, images, toolchain, config, cache)
     _show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
-    report = _report(jobs, images, cached, toolchain, seconds)
+    report = _report(jobs, images, finished, toolchain, seconds)
     manifests = _manifests(specs, units, jobs, images, toolchain, shipped if config.jit else None)
     _check_budgets(config, [manifest for manifest, _ in manifests.values()], where, reporter)
     files: dict[str, dict[str, bytes]] = {}
@@ -171,12 +171,12 @@ def _check_targets(
 
 
 def _compile(
-    jobs: Sequence[CompileJob], config: Config, root: Path, cache: KernelCache, reporter: Reporter
-) -> tuple[dict[CompileJob, CompiledImage], set[CompileJob]]:
-    """Images by job, and the jobs that the cache served."""
+    jobs: Sequence[CompileJob], config: Config, root: Path, cache: KernelCache, reporter: Reporter, start: float
+) -> tuple[dict[CompileJob, CompiledImage], dict[CompileJob, float]]:
+    """Images by job, and the seconds after `start` at which those were there that the cache did not serve."""
     images = cache.lookup_all(jobs)
-    cached = set(images)
-    missing = [job for job in jobs if job not in cached]
+    finished: dict[CompileJob, float] = {}
+    missing = [job for job in jobs if job not in images]
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
         reporter.step(0, len(missing), "")
@@ -188,6 +188,7 @@ def _compile(
                 if isinstance(result, CompiledImage):
                     cache.store(job, result)
                     images[job] = result
+                    finished[job] = time.perf_counter() - start
                     took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
                 else:
                     errors[job] = result
@@ -195,7 +196,7 @@ def _compile(
                 reporter.step(done, len(missing), f"{job}: {took}")
     if errors:
         raise _all_errors(jobs, errors, root)
-    return {job: images[job] for job in jobs}, cached
+    return {job: images[job] for job in jobs}, finished
 
 
 def _check_fallback(
@@ -310,7 +311,7 @@ _FIRST_PATCH = {12: "140", 13: "88"}
 def _report(
     jobs: Sequence[CompileJob],
     images: Mapping[CompileJob, CompiledImage],
-    cached: set[CompileJob],
+    finished: Mapping[CompileJob, float],
     toolchain: Toolchain,
     seconds: float,
 ) -> dict[str, Any]:
@@ -319,8 +320,9 @@ def _report(
             "package": job.unit.package,
             "module": job.unit.module,
             "arch": str(job.architecture),
-            "outcome": "cached" if job in cached else "compiled",
-            "seconds": 0.0 if job in cached else round(images[job].seconds, 6),
+            "outcome": "compiled" if job in finished else "cached",
+            "seconds": round(images[job].seconds, 6) if job in finished else 0.0,
+            "finished": round(finished[job], 6) if job in finished else None,
             "bytes": len(images[job].data),
             "warnings": list(images[job].warnings),
             "passed_over": [omission.to_dict() for omission in images[job].passed_over],
@@ -330,8 +332,8 @@ def _report(
     return {
         "schema": 1,
         "nvrtc": toolchain.release,
-        "compiled": len(jobs) - len(cached),
-        "cached": len(cached),
+        "compiled": len(finished),
+        "cached": len(jobs) - len(finished),
         "seconds": round(seconds, 6),
         "images": rows,
     }

@@ -72,7 +72,13 @@ def test_log(project: Project) -> None:
     ]
     assert CLOSING.search(run.output)
     assert "\x1b" not in run.output and "\r" not in run.output
-    assert "0 compiled" in project.build().output
+    assert run.report is not None
+    for image in run.report["images"]:
+        assert 0 < image["seconds"] <= image["finished"] <= run.report["seconds"]
+    again = project.build()
+    assert "0 compiled" in again.output
+    assert again.report is not None
+    assert {image["finished"] for image in again.report["images"]} == {None}
 
 
 def test_quiet(project: Project) -> None:
