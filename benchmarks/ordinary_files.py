@@ -27,10 +27,12 @@ from typing import Any
 
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.errors import CudaKernelsError
+from hatch_cuda_kernels.hostcode.names import HOST_HEADERS
 from hatch_cuda_kernels.modules import ModuleSpec
 from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
 from hatch_cuda_kernels.sources import ProjectTree, scan_text
+from hatch_cuda_kernels.standins import standins
 from hatch_cuda_kernels.worker import ask_toolchain, available_cores, compile_all
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -95,6 +97,8 @@ class Folder:
         return list(found)
 
     def _target(self, spelling: str, quoted: bool, label: str, dirs: dict[str, None]) -> str | None:
+        if not quoted and (spelling in standins() or HOST_HEADERS.fullmatch(spelling)):
+            return None  # the standard's, though the tree may have a file of that name
         known = self.by_name.get(posixpath.basename(spelling), [])
         here = [posixpath.dirname(label)] if quoted else []
         for folder in (*here, *dirs):

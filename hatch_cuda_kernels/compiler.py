@@ -10,8 +10,9 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
+from .advice import refusal_message
 from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Surroundings, pass_over, prelude, settle, uncovering
+from .hostcode import PassedOver, Settled, Surroundings, pass_over, prelude, settle, uncovering
 from .instances import Instances
 from .linker import link
 from .manifest import Omission
@@ -19,6 +20,7 @@ from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown, pa
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
 from .sources import join_label
+from .standins import standins
 
 __all__ = ["compile_job"]
 
@@ -69,11 +71,9 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
     except NoKernelError as error:
         raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
     if trial.image is None:
-        message = str(refusal)
-        if settled.log and settled.log != refusal.log:
-            message += f"\nwith its host code passed over:\n{settled.log}"
-        raise CompilationError(message)
-    _check_names(job, settled.files, around)
+        raise CompilationError(_refused_in_the_end(job, refusal, settled))
+    read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
+    _check_names(job, read, around)
     _check_externals(job, trial.image)
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(
@@ -109,6 +109,29 @@ class _Trial:
         taken, self.instances.taken = self.instances.taken, []
         if taken and self.attempt(passed) is None:
             self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
+
+
+def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled) -> str:
+    """What NVRTC says of the device code, and which headers that code may be asking for."""
+    if not settled.log or settled.log == refusal.log:
+        return str(refusal)
+    message = refusal_message(job, settled.log) + "\n(this is what is left once the host code is passed over"
+    absent = [
+        f"<{passing.name}> of {label}({passing.line})"
+        for label, found in settled.files.items()
+        for passing in found.passed
+        if passing.kind == "include" and passing.name not in standins() and _OF_LIBRARIES.search(passing.name)
+    ]
+    if absent and _NAMES_MISSING.search(settled.log):
+        message += (
+            f"; {', '.join(absent[:4])} went with it: where device code needs one of them, add the folder that holds "
+            "it to include-dirs, or its installed package to include-packages"
+        )
+    return f"{message})"
+
+
+_OF_LIBRARIES = re.compile(r"[/.]")
+_NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a type name|qualified name')
 
 
 def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
@@ -149,9 +172,8 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
 
 def _check_names(job: CompileJob, files: Mapping[str, PassedOver], around: Surroundings) -> None:
     """Refuse an image where something that was passed over could have hidden another meaning of a name."""
-    problems = [
-        f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in uncovering(files, around)
-    ]
+    found = uncovering(files, around, linked=job.unit.relocatable)
+    problems = [f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in found]
     if problems:
         raise CompilationError(
             numbered(

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .errors import numbered
@@ -55,20 +54,24 @@ class Instances:
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)
 
-    def left_open(self, job: CompileJob) -> Iterator[str]:
-        """A warning for each launch in the source that no instance is compiled for."""
+    def left_open(self, job: CompileJob) -> list[str]:
+        """A warning of the launches in the source that not every instance is compiled for."""
         if job.unit.name_expressions:
-            return
+            return []
+        lines: dict[str, None] = {}
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
-            if mention.label != job.unit.source or any(text in self.taken for text in asked):
-                continue
-            said = next((self.refused[text] for text in asked if text in self.refused), "")
-            cause = f"the compiler says: {said}" if said else "its arguments cannot be told from the text"
-            yield (
-                f"{job}: {mention.label}({mention.line}): no instance is compiled of {mention.text} ({cause}); list "
-                f'those that are loaded in name-expressions, such as "{_example(mention)}"'
-            )
+            missing = [text for text in asked if text not in self.taken]
+            if mention.label == job.unit.source and (missing or not asked):
+                said = "; ".join(f"{text}: {self.refused[text]}" for text in missing if text in self.refused)
+                cause = said or "the text does not tell the arguments"
+                lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None
+        if not lines:
+            return []
+        headline = f"{job}: instances of kernels that host code asks for and that are not compiled; list in "
+        headline += "name-expressions those that are loaded:"
+        more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+        return [numbered(headline, [*list(lines)[:_SHOWN], *more])]
 
     def how_to_list(self, unit: Unit) -> str:
         """What an author writes to get kernels out of templates; empty where nothing asks for an instance."""

@@ -9,10 +9,11 @@ stays as it is, and what is not understood stays as well, for the compiler to ju
 
 The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `surroundings` of all files -> `passing`,
 which decides about each declaration -> `editing`. `prelude` is what nvcc gives unasked. `launches` tells which kernels
-host code starts, `mentions` which instances of templates it asks for. All of it is a function of the files' texts,
-without a preprocessor and without a table of types, so that unknown macros do it no harm. `settling` is the last resort
-for what cannot be told from the text, such as a type that only a header of the host declares: it goes by the compiler's
-own messages. `uncovering` finds what may not go, since a name would then mean another thing.
+host code starts; `sites` -> `meanings` -> `mentions`, which instances of templates it asks for. All of it is a function
+of the files' texts, without a preprocessor and without a table of types, so that unknown macros do it no harm.
+`settling` is the last resort for what cannot be told from the text, such as a type that only a header of the host
+declares: it goes by the compiler's own messages. `uncovering` finds what may not go, since a name would then mean
+another thing.
 
 Every change of what `pass_over`, `settle`, `mentions` or `prelude` give raises PASSING_VERSION in plan.py.
 """

@@ -27,7 +27,7 @@ class Passing(NamedTuple):
     line: int
     kind: str
     """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" where the
-    declaration stays; "member" of a class; "definition" of what its class or namespace declares."""
+    declaration stays; "member" or "constructor" of a class; "definition" of what its class or namespace declares."""
     name: str
     reason: str = "host code"
 
@@ -148,7 +148,7 @@ class Pass:
             elif self._owner(declaration) is not None and not self._is_special(declaration):
                 kind = "definition"
             elif declaration.parent is not None:
-                kind = "member"
+                kind = "constructor" if declaration.name == declaration.parent.name else "member"
         self.passed.append(Passing(line, kind, declaration.name or "(unnamed)", reason or "host code"))
 
     def _is_special(self, declaration: Declaration) -> bool:

@@ -97,12 +97,12 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         if any(names.fullmatch(word) for word in words):
             wanted.add(header)
     wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
-    lines = [f"#include <{header}>" for header in sorted(wanted)]
+    lines = [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
+    lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
+    lines += [f"#include <{header}>" for header in sorted(wanted)]
     if any(name.startswith("cub/") for name in absent) and "cub" in words:
         lines += [f"#include <{header}>" for header in _cub_headers(words)]
         lines = [line if "<cub/" not in line else _if_there(line) for line in lines]
-    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
-    lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
     if absent & {"cuda.h", "cudaTypedefs.h"}:
         lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
     if words & set(_DEPENDENT_LAUNCH):

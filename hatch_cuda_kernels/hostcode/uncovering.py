@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,12 @@ __all__ = ["uncovering"]
 
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
+
+
+_ASKS = re.compile(
+    r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|is_\w*(?:constructible|aggregate|trivial\w*)(?:_v)?"
+)
+"""What lets code depend on whether a class has a constructor."""
 
 
 @dataclass
@@ -54,13 +61,17 @@ class _Rest:
                 self.called.add(token.text)
 
 
-def uncovering(files: Mapping[str, PassedOver], surroundings: Surroundings) -> Iterator[tuple[str, Passing]]:
+def uncovering(
+    files: Mapping[str, PassedOver], surroundings: Surroundings, *, linked: bool = False
+) -> Iterator[tuple[str, Passing]]:
     """The pieces, with the label of their file, without which another kernel could have come out.
 
     A name that nothing refers to any more is harmless. So is a variable of the host that nothing else is called like:
     what still uses its name has a parameter or a local variable of that name, or does not compile. The same holds of a
     function whose name is not called. A type could have hidden another one, and a member decides what its class can do:
-    where such a name is used, only nvcc knows what it meant.
+    where such a name is used, only nvcc knows what it meant. A constructor of a class that stays matters to what asks
+    whether the class can be made. In a file that is linked to others, a declaration without its body would be
+    bound to what another file calls by that name.
     """
     rest = _Rest()
     for found in files.values():
@@ -72,9 +83,8 @@ def uncovering(files: Mapping[str, PassedOver], surroundings: Surroundings) -> I
     for label, found in files.items():
         for passing in found.passed:
             name = passing.name.rpartition("::")[2].partition("<")[0].strip()
-            if passing.kind not in _HARMLESS and (
-                _is_taken(passing.kind, name, rest) or (pasted and _is_pasted(name, rest.used))
-            ):
+            kind = "function" if passing.kind == "body" and linked else passing.kind
+            if kind not in _HARMLESS and (_is_taken(kind, name, rest) or (pasted and _is_pasted(name, rest.used))):
                 yield label, passing
 
 
@@ -83,6 +93,8 @@ def _is_taken(kind: str, name: str, rest: _Rest) -> bool:
         return name in rest.used or name in rest.members
     if name not in rest.used:
         return False
+    if kind == "constructor":
+        return any(_ASKS.fullmatch(word) for word in rest.used)
     if kind == "variable":
         return name in rest.declared
     return kind != "function" or name in rest.declared or name in rest.called

@@ -1,0 +1,324 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What template arguments mean, spelled for the end of the source, outside of all namespaces and functions.
+
+An argument is taken over only where it means the same there: a literal, a type of the language, a name that the files
+declare in one place, a macro that they define once. Constants and aliases of the function around it are put in; so is
+what a function template, a macro or a dispatch over tensor types around it is used with, wherever the files tell it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from .declarations import Declaration, Parser
+from .sites import File, Site, macro_bodies, split
+from .surroundings import Surroundings
+from .tokens import DEFINE, DIRECTIVE, NUMBER, STRING, WORD, Token, directive_name
+
+__all__ = ["Meanings"]
+
+_MOST = 512
+"""Meanings of one place at most."""
+_DEEPEST = 4
+"""How many function templates and macros are followed from a place to the arguments."""
+_LANGUAGE = frozenset(
+    """
+    void bool char short int long float double signed unsigned const volatile true false nullptr sizeof alignof
+    wchar_t char8_t char16_t char32_t static_cast typename template struct class enum union decltype
+    """.split()
+)
+_INTEGERS = frozenset("int unsigned long auto size_t int32_t uint32_t int64_t uint64_t uint std".split())
+_NOT_BEFORE_NAMES = frozenset(
+    "return case else do sizeof goto new not const volatile static constexpr inline extern co_return co_yield".split()
+)
+"""Words that may stand before the use of a name."""
+
+_DISPATCHED = "scalar_t"
+"""The type that a dispatch over tensor types gives to the code inside it."""
+_TENSOR_TYPES = {
+    "Float": "float",
+    "Double": "double",
+    "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+    "Byte": "uint8_t",
+    "Char": "int8_t",
+    "Short": "int16_t",
+    "Int": "int",
+    "Long": "int64_t",
+    "Bool": "bool",
+}
+_DISPATCHES = {
+    "FLOATING": ("Double", "Float"),
+    "INTEGRAL": ("Byte", "Char", "Int", "Long", "Short"),
+    "ALL": ("Byte", "Char", "Double", "Float", "Int", "Long", "Short"),
+    "REDUCED": ("Half", "BFloat16"),
+    "HALF": ("Half",),
+    "BFLOAT16": ("BFloat16",),
+}
+"""Word in the name of a dispatch -> the types that it brings."""
+
+
+class Meanings:
+    """What the files declare and define, as far as arguments can refer to it."""
+
+    def __init__(self, files: Sequence[File], surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.files = [*files, *itertools.chain.from_iterable(macro_bodies(file) for file in files)]
+        self._declared: dict[str, set[tuple[str, ...]]] = {}
+        """Name -> the namespaces in which the files declare it."""
+        self._members: set[str] = set()
+        self._templates: dict[str, list[tuple[File, Declaration]]] = {}
+        """Name -> the function templates of the host of that name."""
+        for file in files:
+            for declaration in file.parser.declarations:
+                self._take(file, declaration)
+
+    def of(self, site: Site) -> list[tuple[str, ...]]:
+        """Every list of arguments that the arguments at a place stand for."""
+        found: dict[tuple[str, ...], None] = {}
+        for context, bound in self._contexts(site, _DEEPEST):
+            spelled = [self._spelled(part, context, bound, _DEEPEST) for part in site.arguments]
+            if None not in spelled:
+                found[tuple(part for part in spelled if part is not None)] = None
+            if len(found) >= _MOST:
+                break
+        return list(found)
+
+    def _take(self, file: File, declaration: Declaration) -> None:
+        path = file.paths[declaration]
+        if declaration.kind == "enum":
+            body = file.parser.tokens[declaration.body : declaration.last]
+            for name in {declaration.name, *(token.text for token in body if token.kind == WORD)}:
+                self._declared.setdefault(name, set()).add(path)
+        elif declaration.parent is not None:
+            self._members.add(declaration.name)
+        elif declaration.kind in ("function", "variable", "class", "alias") and declaration.name:
+            self._declared.setdefault(declaration.name, set()).add(path)
+            if declaration.kind == "function" and declaration.template and not declaration.device:
+                self._templates.setdefault(declaration.name, []).append((file, declaration))
+
+    @cached_property
+    def _fixed_macros(self) -> frozenset[str]:
+        """Macros that the files define once and never undefine: they mean the same everywhere after."""
+        counts: dict[str, int] = {}
+        for file in self.files:
+            for token in file.parser.tokens:
+                if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
+                    counts[match[1]] = counts.get(match[1], 0) + 1
+                elif token.kind == DIRECTIVE and directive_name(token.text) == "undef":
+                    counts.update(dict.fromkeys(token.text.split()[1:], 2))
+        return frozenset(name for name, count in counts.items() if count == 1)
+
+    @cached_property
+    def _uses(self) -> dict[str, list[Site]]:
+        """Name of a function template of the host, or of a macro -> where it is used with arguments."""
+        macros = {file.macro for file in self.files if file.macro}
+        found: dict[str, list[Site]] = {}
+        for file in self.files:
+            for site in (*file.sites(self._templates), *file.sites(macros, "(")):
+                found.setdefault(file.parser.tokens[site.at].text, []).append(site)
+        return found
+
+    def _contexts(self, site: Site, depth: int) -> Iterator[tuple[Site, dict[str, str | None]]]:
+        """Where the names at a place are looked up, and what parameters around it stand for; one for each use."""
+        if site.file.macro:
+            parameters = site.file.parameters
+            for use in self._uses.get(site.file.macro, []) if depth else []:
+                for context, outer in self._contexts(use, depth - 1):
+                    given = [self._spelled(part, context, outer, depth) for part in use.arguments]
+                    bound = dict(zip(parameters, given, strict=False))
+                    yield context, {**dict.fromkeys([*parameters, *_own_names(site.file)]), **bound}
+            return
+        bindings: Iterator[dict[str, str | None]] = itertools.chain([{}], self._bindings(site.around, depth))
+        types = self._dispatched(site)
+        for bound in bindings:
+            for name in types:
+                yield site, {**bound, _DISPATCHED: name}
+            if not types:
+                yield site, bound
+
+    def _bindings(self, declaration: Declaration | None, depth: int) -> Iterator[dict[str, str | None]]:
+        """What the template parameters of a host function stand for, wherever the files name it with arguments."""
+        if declaration is None or depth == 0:
+            return
+        file = next((f for f, d in self._templates.get(declaration.name, []) if d is declaration), None)
+        heads = _heads(file.parser, declaration) if file is not None else []
+        if not heads:
+            return
+        for use in self._uses.get(declaration.name, []):
+            if use.around is declaration:
+                continue
+            given = [*use.arguments, *(default for _, default in heads[len(use.arguments) :])]
+            if len(given) != len(heads) or not all(given):
+                continue  # the rest is deduced
+            for context, bound in self._contexts(use, depth - 1):
+                spelled = [self._spelled(part, context, bound, depth - 1) for part in given]
+                if None not in spelled:
+                    yield dict(zip((name for name, _ in heads), spelled, strict=True))
+
+    def _dispatched(self, site: Site) -> list[str]:
+        """The types for which a dispatch over tensor types runs the code at a place."""
+        around, parser = site.around, site.file.parser
+        if around is None or self._locals(site, _DISPATCHED) is not None:
+            return []
+        found: dict[str, None] = {}
+        for index in range(site.at, around.first, -1):
+            callee = parser.tokens[index - 1].text
+            if parser.tokens[index].text == "(" and parser.match.get(index, -1) > site.at:
+                words = self.surroundings.expanded([callee])
+                if any(word.startswith("AT_DISPATCH_") for word in words):
+                    given = [token.text for token in parser.tokens[index : site.at]]
+                    named = words | {word.removeprefix("k") for word in given}
+                    found |= dict.fromkeys(name for name in _TENSOR_TYPES if name in named)
+                    for word, names in _DISPATCHES.items():
+                        if any(f"_{word}" in text for text in words if text.startswith("AT_DISPATCH_")):
+                            found |= dict.fromkeys(names)
+        return [_TENSOR_TYPES[name] for name in found]
+
+    def _spelled(self, part: Sequence[Token], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
+        """One argument as it is written at the end of the source; None where it may mean something else there."""
+        words: list[str] = []
+        for index, token in enumerate(part):
+            before = part[index - 1].text if index else ""
+            if token.kind == STRING or token.text == "#":
+                return None
+            if token.kind != WORD or token.text in _LANGUAGE or before in ("::", ".", "->"):
+                words.append(token.text)
+                continue
+            name = token.text
+            spelled = bound[name] if name in bound else self._name(name, site, bound, depth)
+            if spelled is None:
+                return None
+            words.append(spelled)
+        return _joined(words)
+
+    def _name(self, name: str, site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
+        if name in self.surroundings.macros:
+            return name if name in self._fixed_macros else None
+        local = self._locals(site, name)
+        if local is not None:
+            return self._constant(local, site, bound, depth)
+        if name in self._members or name == _DISPATCHED:
+            return None
+        paths = self._declared.get(name)
+        if paths is None:
+            return name  # the language's, the toolkit's or nobody's: the compiler knows
+        if len(paths) > 1:
+            return None
+        (path,) = paths
+        return "::".join((*path, name))
+
+    def _locals(self, site: Site, name: str) -> list[int] | None:
+        """Where the function around a place may declare a name; None where it does not."""
+        around, tokens = site.around, site.file.parser.tokens
+        if around is None:
+            return None
+        found = [
+            index
+            for index in range(around.first, around.last + 1)
+            if tokens[index].text == name
+            and index not in (site.at, around.name_at)
+            and (_declares(site.file, index) or self._is_declared_by_macro(site.file, index))
+        ]
+        if not found and any(token.text == "enum" for token in tokens[around.first : around.last + 1]):
+            return []
+        return found or None
+
+    @cached_property
+    def _declaring(self) -> frozenset[str]:
+        """Macros that declare one of their arguments."""
+        return frozenset(file.macro for file in self.files if set(file.parameters) & _own_names(file))
+
+    def _is_declared_by_macro(self, file: File, index: int) -> bool:
+        """Whether a word is an argument of a macro that declares it, or could."""
+        parser, tokens = file.parser, file.parser.tokens
+        after = tokens[min(index + 1, len(tokens) - 1)].text
+        if tokens[index - 1].text not in ("(", ",") or after not in (",", ")"):
+            return False
+        opened = index - 1
+        while opened > 0 and not (tokens[opened].text == "(" and parser.match.get(opened, -1) > index):
+            opened -= 1
+        callee = tokens[opened - 1].text
+        return callee in self._declaring or (callee.isupper() and callee not in self.surroundings.macros)
+
+    def _constant(self, places: list[int], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
+        """The value of an integral constant, or the type of an alias, that the function around a place declares."""
+        around, parser = site.around, site.file.parser
+        if len(places) != 1 or around is None or depth == 0 or places[0] > site.at:
+            return None
+        tokens, at = parser.tokens, places[0]
+        if not _in_block(parser, around, at, site.at):
+            return None
+        start = at
+        while start > around.first and tokens[start - 1].text not in (";", "{", "}"):
+            start -= 1
+        end = at
+        while end < around.last and tokens[end].text != ";" and tokens[end].kind != DIRECTIVE:
+            end += 1
+        head, value = [t.text for t in tokens[start:at]], tokens[at + 2 : end]
+        if not parser.is_at(at + 1, "=") or tokens[end].text != ";":
+            return None
+        if head == ["using"]:
+            return self._spelled(value, site, bound, depth - 1)
+        if not set(head) & {"const", "constexpr"} or set(head) - {"const", "constexpr", "static", "::"} - _INTEGERS:
+            return None
+        numbers = [token.text.lower() for token in value if token.kind == NUMBER]
+        if any(set(number) & set(".'") for number in numbers) or any(t.text in (",", "{") for t in value):
+            return None
+        if not numbers and any(token.text not in bound for token in value):
+            return None  # what kind of number the name stands for, the text does not tell
+        spelled = self._spelled(value, site, bound, depth - 1)
+        return f"({spelled})" if spelled is not None and len(value) > 1 else spelled
+
+
+def _heads(parser: Parser, declaration: Declaration) -> list[tuple[str, list[Token]]]:
+    """Name and default of each template parameter; empty where one has no plain name."""
+    opened = parser.next_of(declaration.first)
+    closed = parser.angle(opened, parser.limit) if parser.is_at(opened, "<") else None
+    if closed is None or parser.tokens[declaration.first].text != "template":
+        return []
+    heads = []
+    for part in split(parser, opened + 1, closed):
+        sign = next((i for i, token in enumerate(part) if token.text == "="), len(part))
+        if sign < 2 or part[sign - 1].kind != WORD or any(token.text == "..." for token in part):
+            return []
+        heads.append((part[sign - 1].text, part[sign + 1 :]))
+    return heads
+
+
+def _declares(file: File, index: int) -> bool:
+    """Whether a word may be the name that something declares there."""
+    parser, tokens = file.parser, file.parser.tokens
+    if tokens[index].kind != WORD or index < 1:
+        return False
+    earlier, before = tokens[index - 2], tokens[index - 1]
+    typed = before.kind == WORD and before.text not in _NOT_BEFORE_NAMES
+    pointed = before.text in ("*", "&") and (earlier.kind == WORD or earlier.text in (">", "*", "&"))
+    unpacked = before.text == "[" and earlier.text in ("auto", "&")
+    assigned = parser.is_at(index + 1, "=") and not parser.is_at(index + 2, "=")
+    return typed or pointed or unpacked or assigned or before.text in (">", "...")
+
+
+def _own_names(file: File) -> set[str]:
+    """Words that may be declared in a file: in the body of a macro."""
+    return {token.text for index, token in enumerate(file.parser.tokens) if _declares(file, index)}
+
+
+def _in_block(parser: Parser, around: Declaration, declared: int, used: int) -> bool:
+    """Whether the innermost bracket around a declaration is a block that also holds its use."""
+    for index in range(declared - 1, around.first - 1, -1):
+        if parser.tokens[index].text in ("(", "[", "{") and parser.match.get(index, -1) > declared:
+            return parser.tokens[index].text == "{" and parser.match[index] > used
+    return False
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Words with white space where two of them would run into one."""
+    pieces = [words[0]] if words else []
+    for before, word in itertools.pairwise(words):
+        run = (before[-1].isalnum() or before[-1] == "_") and (word[0].isalnum() or word[0] == "_")
+        pieces.append(f" {word}" if run or before == word else word)
+    return "".join(pieces)

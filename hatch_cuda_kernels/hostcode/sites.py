@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Places in files that name something with arguments, and what is declared around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+from .declarations import Declaration, Parser
+from .surroundings import Surroundings
+from .tokens import DEFINE, DIRECTIVE, WORD, Token
+
+__all__ = ["File", "Site", "macro_bodies", "split"]
+
+
+class Site(NamedTuple):
+    """A name with arguments, of a template or of a macro."""
+
+    file: File
+    at: int
+    end: int
+    """Index of the bracket that closes the arguments; that of the name where there are none."""
+    arguments: list[list[Token]]
+
+    @property
+    def around(self) -> Declaration | None:
+        """The outermost declaration around it, namespaces aside."""
+        return self.file.around(self.at)
+
+
+class File:
+    """One file, or the body of a macro, with the namespaces of its declarations."""
+
+    def __init__(self, label: str, text: str, surroundings: Surroundings) -> None:
+        self.label = label
+        self.macro = ""
+        """Name of the macro that this is the body of."""
+        self.parameters: list[str] = []
+        self.defined_at = 0
+        self.parser = Parser(text, surroundings)
+        self.paths: dict[Declaration, tuple[str, ...]] = {}
+        self._tops: list[Declaration] = []
+        scopes: list[tuple[int, tuple[str, ...]]] = [(len(self.parser.tokens), ())]
+        for declaration in self.parser.declarations:
+            while scopes[-1][0] < declaration.first:
+                scopes.pop()
+            path = self.paths[declaration] = scopes[-1][1]
+            if declaration.kind == "scope":
+                words = [t.text for t in self.parser.tokens[declaration.first : declaration.body] if t.kind == WORD]
+                names = [word for word in words if word not in ("inline", "namespace", "extern")]
+                scopes.append((declaration.last, path + tuple(names)))
+            elif not self._tops or self._tops[-1].last < declaration.first:
+                self._tops.append(declaration)
+
+    def line(self, index: int) -> int:
+        """Line of a token in the file."""
+        return self.defined_at or self.parser.line(index)
+
+    def around(self, index: int) -> Declaration | None:
+        """The outermost declaration around a token, namespaces aside."""
+        low, high = 0, len(self._tops)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self._tops[middle].last < index else (low, middle)
+        found = self._tops[low] if low < len(self._tops) else None
+        return found if found is not None and found.first <= index else None
+
+    def sites(self, names: Container[str], bracket: str = "<") -> Iterator[Site]:
+        """Where one of `names` stands with arguments."""
+        parser = self.parser
+        for index, token in enumerate(parser.tokens):
+            if token.kind == WORD and token.text in names and parser.is_at(index + 1, bracket):
+                closed = parser.angle(index + 1, parser.limit) if bracket == "<" else parser.match.get(index + 1)
+                if closed is not None:
+                    yield Site(self, index, closed, split(parser, index + 2, closed))
+
+
+def macro_bodies(file: File) -> Iterator[File]:
+    """The macros with parameters that a file defines, each as a file of its own."""
+    parser = file.parser
+    for index, token in enumerate(parser.tokens):
+        if token.kind != DIRECTIVE or not (match := DEFINE.match(token.text)) or not match[2]:
+            continue
+        text = re.sub(r"\\[ \t]*\r?\n", " ", match[3])
+        if "<" in text or "=" in text:  # others neither launch nor declare a constant
+            body = File(file.label, text, parser.surroundings)
+            body.macro, body.defined_at = match[1], parser.line(index)
+            body.parameters = [name.strip() for name in match[2].strip("()").replace("\\\n", " ").split(",")]
+            yield body
+
+
+def split(parser: Parser, start: int, end: int) -> list[list[Token]]:
+    """The tokens between brackets, cut at the commas."""
+    parts: list[list[Token]] = [[]]
+    index = start
+    while index < end:
+        token = parser.tokens[index]
+        last = parser.match.get(index) if token.text in ("(", "[", "{") else None
+        if token.text == "<":
+            last = parser.angle(index, end)
+        if token.text == "," and last is None:
+            parts.append([])
+            index += 1
+            continue
+        upto = index if last is None else last
+        parts[-1] += [t for t in parser.tokens[index : upto + 1] if t.kind != DIRECTIVE]
+        index = upto + 1
+    return [part for part in parts if part]
