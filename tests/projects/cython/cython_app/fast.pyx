@@ -1,0 +1,2 @@
+def double(int x):
+    return 2 * x
