@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The example through the front ends that authors use, in true isolation, and installed as its users do."""
+"""The example and every layout through the front ends that authors use, in true isolation, and installed as users do.
+
+docs/reference/support.md is the table of what is proven here.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from layouts import LAYOUTS, copy_layout, kernels_in
 
 pytestmark = [pytest.mark.isolated, pytest.mark.xdist_group("isolated"), pytest.mark.timeout(900)]
 
@@ -77,29 +82,73 @@ def images(wheel: Path) -> dict[str, str]:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
 
 
+FRONT_ENDS: dict[str, list[str]] = {
+    "pip": ["-m", "pip", "wheel", "--no-deps", "-w"],
+    "build": ["-m", "build", "-o"],
+    "uv": ["-m", "uv", "build", "--python", sys.executable, "-o"],
+    "hatch": ["-m", "hatch", "build"],
+}
+
+
+def build(front_end: str, project: Path, out: Path, env: Mapping[str, str], *options: str) -> Path:
+    """Build a project with a front end, from another folder where it can; the wheel."""
+    command = [sys.executable, *FRONT_ENDS[front_end], str(out), *options]
+    if front_end == "hatch":  # takes no project
+        run(*command, cwd=project, env=env)
+    else:
+        run(*command, str(project), cwd=project.parent, env=env)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture
+def way(ours: Path, cache: Path, tmp_path: Path) -> dict[str, str]:
+    """Environment in which every installer finds this project's wheel, and builds use one cache and write a report."""
+    given = os.environ.get("PIP_FIND_LINKS", "")
+    return {
+        "PIP_FIND_LINKS": f"{given} {ours.parent}".strip(),
+        "UV_FIND_LINKS": f"{os.environ.get('UV_FIND_LINKS', '')} {ours.parent}".strip(),
+        "HATCH_CUDA_KERNELS_CACHE": str(cache),
+        "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json"),
+    }
+
+
+def report_of(way: Mapping[str, str]) -> dict[str, Any]:
+    """What the last build said of itself."""
+    value = json.loads(Path(way["HATCH_CUDA_KERNELS_REPORT"]).read_text())
+    assert isinstance(value, dict)
+    return value
+
+
 EXPECTED: dict[str, dict[str, str]] = {}
 
 
-@pytest.mark.parametrize("front_end", ["pip", "build", "uv", "hatch"])
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_front_end(front_end: str, example: Path, cache: Path, tmp_path: Path) -> None:
     """pip, build (sdist, then the wheel from it), uv and hatch give the same images; a second build compiles none."""
     for attempt in ("first", "second"):
-        out, report = tmp_path / attempt, tmp_path / f"{attempt}.json"
+        report = tmp_path / f"{attempt}.json"
         env = {"HATCH_CUDA_KERNELS_CACHE": str(cache), "HATCH_CUDA_KERNELS_REPORT": str(report)}
-        commands: dict[str, list[str | Path]] = {
-            "pip": [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", out, example],
-            "build": [sys.executable, "-m", "build", "-o", out, example],
-            "uv": [sys.executable, "-m", "uv", "build", "--python", sys.executable, "-o", out, example],
-            "hatch": [sys.executable, "-m", "hatch", "build", out],
-        }
-        run(*commands[front_end], cwd=example, env=env)
-        (wheel,) = out.glob("*.whl")
-        found = images(wheel)
+        found = images(build(front_end, example, tmp_path / attempt, env))
         assert len(found) == 20 + 1 + 7
         assert EXPECTED.setdefault("images", found) == found
         counts = json.loads(report.read_text())
         if attempt == "second" or front_end != "pip":
             assert counts["compiled"] == 0, front_end
+
+
+LAYOUT_CELLS = [
+    pytest.param(front_end, layout, id=f"{front_end}-{layout}", marks=[pytest.mark.slow] if front_end != "uv" else [])
+    for front_end in FRONT_ENDS
+    for layout in LAYOUTS
+]
+
+
+@pytest.mark.parametrize(("front_end", "layout"), LAYOUT_CELLS)
+def test_layout_with(front_end: str, layout: str, way: dict[str, str], tmp_path: Path) -> None:
+    """Every front end builds every layout in isolation, and all find the same kernels."""
+    project = copy_layout(layout, tmp_path / "project")
+    assert kernels_in(build(front_end, project, tmp_path / "out", way)) == LAYOUTS[layout].kernels
 
 
 @pytest.fixture(scope="module")
@@ -190,21 +239,32 @@ __global__ void k(float *x) {
 """
 
 
-@pytest.mark.parametrize(
-    ("key", "release"), [('cuda = "12"', "12.9."), ('nvrtc = "13.0.88"', "13.0.88"), ('cuda = "13"', "13.")]
-)
-def test_toolchains(ours: Path, cache: Path, tmp_path: Path, key: str, release: str) -> None:
-    """The toolchain that the table asks for is installed, with all headers that it needs to be used as it comes."""
+TOOLCHAINS = {"12": ('cuda = "12"', "12.9."), "13.0.88": ('nvrtc = "13.0.88"', "13.0.88"), "13": ('cuda = "13"', "13.")}
+TOOLCHAIN_CELLS = [
+    pytest.param(front_end, toolchain, id=f"{front_end}-{toolchain}", marks=[pytest.mark.slow] if slow else [])
+    for front_end, slow in (("pip", False), ("build", True), ("uv", True), ("hatch", True))
+    for toolchain in TOOLCHAINS
+]
+
+
+@pytest.mark.parametrize(("front_end", "toolchain"), TOOLCHAIN_CELLS)
+def test_toolchain_with(front_end: str, toolchain: str, way: dict[str, str], tmp_path: Path) -> None:
+    """The toolchain that the table asks for is installed, with all headers that it needs to be used as it comes, and
+    its linker where something is linked."""
+    key, release = TOOLCHAINS[toolchain]
+    project = tmp_path / "project"
+    (project / "demo").mkdir(parents=True)
     table = f'[tool.hatch.build.hooks.cuda-kernels]\narchs = ["sm_80", "sm_90a"]\n{key}\n'
-    table += '[build-system]\nbuild-backend = "hatchling.build"\n'
-    table += f'requires = ["hatchling", "hatch-cuda-kernels @ {ours.as_uri()}"]\n'
+    table += '[[tool.hatch.build.hooks.cuda-kernels.modules]]\nsource = ["demo/a.cu", "demo/b.cu"]\n'
+    table += '[build-system]\nbuild-backend = "hatchling.build"\nrequires = ["hatchling", "hatch-cuda-kernels"]\n'
     table += '[project]\nname = "demo"\nversion = "1"\nrequires-python = ">=3.10"\n'
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "pyproject.toml").write_text(table)
-    (tmp_path / "demo/__init__.py").touch()
-    (tmp_path / "demo/k.cu").write_text(TOOLKIT)
-    env = {"HATCH_CUDA_KERNELS_CACHE": str(cache), "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json")}
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", tmp_path / "out", tmp_path, env=env)
-    report = json.loads((tmp_path / "report.json").read_text())
+    (project / "pyproject.toml").write_text(table)
+    (project / "demo/__init__.py").touch()
+    (project / "demo/k.cu").write_text(TOOLKIT)
+    (project / "demo/a.cu").write_text('__device__ int f();\nextern "C" __global__ void linked(int *x) { *x = f(); }\n')
+    (project / "demo/b.cu").write_text("__device__ int f() { return 7; }\n")
+    wheel = build(front_end, project, tmp_path / "out", way)
+    report = report_of(way)
     assert report["nvrtc"].startswith(release)
     assert not any("/site-packages/" in text for image in report["images"] for text in image["warnings"])
+    assert kernels_in(wheel) == {"demo": {"a": ["linked"], "k": ["k"]}}
