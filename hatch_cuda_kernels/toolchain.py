@@ -298,10 +298,10 @@ def required_distributions(cuda: str, nvrtc: str | None, mentions: Mapping[str, 
     minor = ".".join(nvrtc.split(".")[:2]) if nvrtc else None
     extras = ["cudart"]
     if cuda == "12":
-        requirements += ["cuda-bindings>=12.9,<13", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc-cu12>=12.9,<13"]
+        requirements += ["cuda-bindings>=12.9.3,<13", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc-cu12>=12.9,<13"]
         extras += ["cccl", "nvcc"]
     else:
-        requirements += ["cuda-bindings>=13,<14", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc>=13.3,<14"]
+        requirements += ["cuda-bindings>=13.0.2,<14", wheel_of(nvrtc) if nvrtc else "nvidia-cuda-nvrtc>=13.3,<14"]
         if nvrtc and tuple(map(int, nvrtc.split(".")[:2])) < (13, 3):
             extras += ["cccl", "crt"]
     if mentions.get("curand"):

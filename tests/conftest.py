@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from fake_driver import build
+from frontends import run
 from support import Site, build_demo
+
+REPOSITORY = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +33,32 @@ def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(tmp_path_factory: pytest.TempPathFactory, build_cache: Path) -> Site:
     """The package `demo`, as its wheel would be installed. Not to be written to."""
     return build_demo(tmp_path_factory.mktemp("demo"), cache=build_cache)
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This project's own wheel, built from a fresh copy."""
+    base = tmp_path_factory.mktemp("ours")
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "dist", "build", "wheelhouse")
+    shutil.copytree(REPOSITORY, base / "copy", ignore=ignored)
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", base / "dist", base / "copy")
+    (wheel,) = (base / "dist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def frontend_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One compile cache for all front ends."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def way(ours: Path, frontend_cache: Path, tmp_path: Path) -> dict[str, str]:
+    """Environment in which every installer finds this project's wheel, and builds use one cache and write a report."""
+    given = os.environ.get("PIP_FIND_LINKS", "")
+    return {
+        "PIP_FIND_LINKS": f"{given} {ours.parent}".strip(),
+        "UV_FIND_LINKS": f"{os.environ.get('UV_FIND_LINKS', '')} {ours.parent}".strip(),
+        "HATCH_CUDA_KERNELS_CACHE": str(frontend_cache),
+        "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json"),
+    }

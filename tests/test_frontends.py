@@ -11,53 +11,18 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from frontends import FRONT_ENDS, build, report_of, run
 from layouts import LAYOUTS, copy_layout, kernels_in
 
 pytestmark = [pytest.mark.isolated, pytest.mark.xdist_group("isolated"), pytest.mark.timeout(900)]
 
 REPOSITORY = Path(__file__).parent.parent
 EXAMPLE = REPOSITORY / "example_project"
-
-
-def run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run a command and expect success; its output."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("HATCH_", "PYTHON"))}
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**variables, **(env or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """This project's own wheel, built from a fresh copy."""
-    base = tmp_path_factory.mktemp("ours")
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "dist", "build", "wheelhouse")
-    shutil.copytree(REPOSITORY, base / "copy", ignore=ignored)
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", base / "dist", base / "copy")
-    (wheel,) = (base / "dist").glob("*.whl")
-    return wheel
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One compile cache for all front ends."""
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
@@ -82,53 +47,15 @@ def images(wheel: Path) -> dict[str, str]:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in names}
 
 
-FRONT_ENDS: dict[str, list[str]] = {
-    "pip": ["-m", "pip", "wheel", "--no-deps", "-w"],
-    "build": ["-m", "build", "-o"],
-    "uv": ["-m", "uv", "build", "--python", sys.executable, "-o"],
-    "hatch": ["-m", "hatch", "build"],
-}
-
-
-def build(front_end: str, project: Path, out: Path, env: Mapping[str, str], *options: str) -> Path:
-    """Build a project with a front end, from another folder where it can; the wheel."""
-    command = [sys.executable, *FRONT_ENDS[front_end], str(out), *options]
-    if front_end == "hatch":  # takes no project
-        run(*command, cwd=project, env=env)
-    else:
-        run(*command, str(project), cwd=project.parent, env=env)
-    (wheel,) = out.glob("*.whl")
-    return wheel
-
-
-@pytest.fixture
-def way(ours: Path, cache: Path, tmp_path: Path) -> dict[str, str]:
-    """Environment in which every installer finds this project's wheel, and builds use one cache and write a report."""
-    given = os.environ.get("PIP_FIND_LINKS", "")
-    return {
-        "PIP_FIND_LINKS": f"{given} {ours.parent}".strip(),
-        "UV_FIND_LINKS": f"{os.environ.get('UV_FIND_LINKS', '')} {ours.parent}".strip(),
-        "HATCH_CUDA_KERNELS_CACHE": str(cache),
-        "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json"),
-    }
-
-
-def report_of(way: Mapping[str, str]) -> dict[str, Any]:
-    """What the last build said of itself."""
-    value = json.loads(Path(way["HATCH_CUDA_KERNELS_REPORT"]).read_text())
-    assert isinstance(value, dict)
-    return value
-
-
 EXPECTED: dict[str, dict[str, str]] = {}
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
-def test_front_end(front_end: str, example: Path, cache: Path, tmp_path: Path) -> None:
+def test_front_end(front_end: str, example: Path, frontend_cache: Path, tmp_path: Path) -> None:
     """pip, build (sdist, then the wheel from it), uv and hatch give the same images; a second build compiles none."""
     for attempt in ("first", "second"):
         report = tmp_path / f"{attempt}.json"
-        env = {"HATCH_CUDA_KERNELS_CACHE": str(cache), "HATCH_CUDA_KERNELS_REPORT": str(report)}
+        env = {"HATCH_CUDA_KERNELS_CACHE": str(frontend_cache), "HATCH_CUDA_KERNELS_REPORT": str(report)}
         found = images(build(front_end, example, tmp_path / attempt, env))
         assert len(found) == 20 + 1 + 7
         assert EXPECTED.setdefault("images", found) == found
@@ -152,12 +79,12 @@ def test_layout_with(front_end: str, layout: str, way: dict[str, str], tmp_path:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, ours: Path, cache: Path) -> Path:
+def installed(tmp_path_factory: pytest.TempPathFactory, ours: Path, frontend_cache: Path) -> Path:
     """A user's environment with the example's wheel and its dependencies: no hatchling. Its interpreter."""
     base = tmp_path_factory.mktemp("user")
     project = base / "checkout"
     shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "dist", ".*"))
-    env = {"HATCH_CUDA_KERNELS_CACHE": str(cache)}
+    env = {"HATCH_CUDA_KERNELS_CACHE": str(frontend_cache)}
     run(
         sys.executable,
         "-m",
