@@ -72,7 +72,7 @@ LAYOUT_CELLS = [
 
 
 @pytest.mark.parametrize(("front_end", "layout"), LAYOUT_CELLS)
-def test_layout_with(front_end: str, layout: str, way: dict[str, str], tmp_path: Path) -> None:
+def test_layouts(front_end: str, layout: str, way: dict[str, str], tmp_path: Path) -> None:
     """Every front end builds every layout in isolation, and all find the same kernels."""
     project = copy_layout(layout, tmp_path / "project")
     assert kernels_in(build(front_end, project, tmp_path / "out", way)) == LAYOUTS[layout].kernels
@@ -175,7 +175,7 @@ TOOLCHAIN_CELLS = [
 
 
 @pytest.mark.parametrize(("front_end", "toolchain"), TOOLCHAIN_CELLS)
-def test_toolchain_with(front_end: str, toolchain: str, way: dict[str, str], tmp_path: Path) -> None:
+def test_toolchains(front_end: str, toolchain: str, way: dict[str, str], tmp_path: Path) -> None:
     """The toolchain that the table asks for is installed, with all headers that it needs to be used as it comes, and
     its linker where something is linked."""
     key, release = TOOLCHAINS[toolchain]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import shutil
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
