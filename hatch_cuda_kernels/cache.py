@@ -151,10 +151,8 @@ class KernelCache:
                             raise
             yield
 
-    def close(self, *, patient: bool = True) -> None:
-        """Wait, for a bounded time, for what is still being written, unless not `patient`; count; close the places."""
-        for layer in self.layers:
-            layer.flush(patient=patient)
+    def close(self) -> None:
+        """Count, and let go of the places; what is still being written behind goes on."""
         self.count()
         for layer in self.layers:
             layer.close()
@@ -163,7 +161,13 @@ class KernelCache:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self.close(patient=kind is None or issubclass(kind, Exception))
+        """Wait, for a bounded time, for what is still being written, unless it all has to end."""
+        for layer in self.layers:
+            if kind is None or issubclass(kind, Exception):
+                layer.flush()
+            else:
+                layer.drop()
+        self.close()
 
     def count(self) -> None:
         """Add this object's counts to the totals that `cache info` shows, unless the cache is to read only."""
@@ -201,11 +205,23 @@ class KernelCache:
             if isinstance(layer.store, DirectoryStore):
                 yield from layer.store.entries()
 
-    def verify(self) -> Iterator[tuple[Path, str]]:
-        """Path and problem of every entry of the folders that would not be believed."""
+    def usage(self) -> tuple[int, int]:
+        """(entries, their bytes) on this machine."""
+        found = [layer.usage() or (0, 0) for layer in self.local]
+        return sum(entries for entries, _ in found), sum(size for _, size in found)
+
+    def verify(self) -> Iterator[tuple[str, str]]:
+        """Name and problem of every entry of this machine that would not be believed."""
+        from .stores.database import DatabaseStore
+
         for layer in self.layers:
             if isinstance(layer.store, DirectoryStore):
-                yield from _verify(layer.store)
+                for path, problem in _verify(layer.store):
+                    yield str(path), problem
+            elif isinstance(layer.store, DatabaseStore):
+                for key, damage in layer.store.entries():
+                    if damage is not None:
+                        yield f"{layer.name}: {key.decode('utf-8', 'replace')}", damage
 
     def clear(self) -> None:
         """Remove every entry of this machine; processes that use the cache meanwhile see misses. Raises OSError."""

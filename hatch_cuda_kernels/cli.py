@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("stubs", parents=[target], help="print a .pyi with a package's kernel names")
     command.set_defaults(run=_stubs)
 
-    cache = commands.add_parser("cache", help="look at, check or empty the compile cache")
+    cache = commands.add_parser("cache", help="look at, check, empty, copy the compile cache")
     actions = cache.add_subparsers(required=True, metavar="ACTION", dest="action")
     for name, text in (
         ("info", "where it is, how full, hits and misses"),
@@ -145,6 +145,14 @@ def _parser() -> argparse.ArgumentParser:
         ("clear", "empty it, safely while builds run"),
     ):
         actions.add_parser(name, parents=[common], help=text).set_defaults(run=_cache)
+    for name, text in (
+        ("push", "copy a project's images from its cache to another place"),
+        ("pull", "copy a project's images from another place to its cache"),
+    ):
+        action = actions.add_parser(name, parents=[common], help=text)
+        action.add_argument("place", metavar="PLACE", help="a folder, sqlite:FILE or a URL, as in the option `cache`")
+        action.add_argument("project", metavar="PROJECT", nargs="?", default=".", help="its root; default: here")
+        action.set_defaults(run=_transfer)
     return parser
 
 
@@ -221,6 +229,12 @@ def _stubs(**options: Any) -> int:
     from .stubs import run
 
     return run(**options)
+
+
+def _transfer(*, action: str, **options: Any) -> int:
+    from .transfer import run
+
+    return run(direction=action, **options)
 
 
 def _cache(**options: Any) -> int:

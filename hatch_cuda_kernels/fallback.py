@@ -5,6 +5,7 @@ a build."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ __all__ = ["fallback_image", "supported_target", "this_toolchain"]
 @functools.lru_cache(maxsize=1)
 def this_toolchain() -> Toolchain:
     try:
-        return detect(KernelCache.from_environment(), probe)
+        with contextlib.closing(KernelCache.from_environment()) as cache:
+            return detect(cache, probe)
     except ToolchainError as error:
         if "two NVRTC" not in str(error):
             raise
@@ -42,11 +44,9 @@ def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImag
         with workspace() as space:
             return _compile_apart(job, space) if job.unit.parts else compile_job(job, space)
 
-    cache = KernelCache.from_environment()
     job = make_job(unit, architecture, this_toolchain())
-    image, cached = load_or_compile(job, cache, compile_now)
-    cache.count()
-    return image, cached
+    with contextlib.closing(KernelCache.from_environment()) as cache:  # nobody waits for another machine's cache here
+        return load_or_compile(job, cache, compile_now)
 
 
 def _compile_apart(job: CompileJob, space: Workspace) -> CompiledImage:

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .cache import KernelCache
-from .display import format_size, print_json
+from .display import Ink, columns_of, format_size, print_json, table
+from .stores.state import Counts
 
 __all__ = ["run"]
 
@@ -13,25 +16,61 @@ __all__ = ["run"]
 def run(*, action: str, as_json: bool) -> int:
     """Run one of the actions on the cache that the environment names."""
     cache = KernelCache.from_environment()
-    return {"info": _info, "verify": _verify, "clear": _clear}[action](cache, as_json)
+    try:
+        return {"info": _info, "verify": _verify, "clear": _clear}[action](cache, as_json)
+    finally:
+        for layer in cache.layers:
+            layer.close()
 
 
 def _info(cache: KernelCache, as_json: bool) -> int:
-    sizes = [size for _, size in cache.entries()]
+    totals = cache.layer_totals()
+    layers: list[dict[str, Any]] = []
+    for layer in cache.layers:
+        counts, usage = totals.get(layer.name, Counts()), layer.usage()
+        layers.append(
+            {
+                "place": layer.name,
+                "writable": layer.writable,
+                "entries": None if usage is None else usage[0],
+                "bytes": None if usage is None else usage[1],
+                "hits": counts.hits,
+                "misses": counts.misses,
+                "read": counts.bytes_read,
+                "written": counts.bytes_written,
+                "errors": counts.errors,
+            }
+        )
+    entries, size = (sum(layer[what] or 0 for layer in layers) for what in ("entries", "bytes"))
     hits, misses = cache.totals()
-    location = None if cache.directory is None else str(cache.directory)
     if as_json:
-        value = {"location": location, "entries": len(sizes), "bytes": sum(sizes), "hits": hits, "misses": misses}
-        print_json({"schema": 1, **value})
-    elif location is None:
+        location = layers[0]["place"] if layers else None
+        value = {"location": location, "entries": entries, "bytes": size, "hits": hits, "misses": misses}
+        print_json({"schema": 1, **value, "layers": layers})
+    elif not layers:
         print("the compile cache is off")
     else:
-        print(f"{location}\n{len(sizes)} entries, {format_size(sum(sizes))}, {hits} hits, {misses} misses")
+        print(f"{entries} entries, {format_size(size)}, {hits} hits, {misses} misses")
+        head = ["place", "entries", "size", "hits", "misses", "read", "written", "errors"]
+        print("\n".join(table([head, *map(_row, layers)], columns_of(), ink=Ink())))
     return 0
 
 
+def _row(layer: dict[str, Any]) -> list[str]:
+    numbers = [
+        "-" if layer["entries"] is None else str(layer["entries"]),
+        "-" if layer["bytes"] is None else format_size(layer["bytes"]),
+        str(layer["hits"]),
+        str(layer["misses"]),
+        format_size(layer["read"]),
+        format_size(layer["written"]),
+        str(layer["errors"]),
+    ]
+    return [layer["place"] if layer["writable"] else f"read:{layer['place']}", *numbers]
+
+
 def _verify(cache: KernelCache, as_json: bool) -> int:
-    problems = [{"path": str(path), "problem": text} for path, text in cache.verify()]
+    problems = [{"path": path, "problem": text} for path, text in cache.verify()]
     if as_json:
         print_json({"schema": 1, "ok": not problems, "problems": problems})
     else:
@@ -42,12 +81,12 @@ def _verify(cache: KernelCache, as_json: bool) -> int:
 
 
 def _clear(cache: KernelCache, as_json: bool) -> int:
-    before = [size for _, size in cache.entries()]
+    before, size = cache.usage()
     cache.clear()
-    left = sum(1 for _ in cache.entries())
-    removed = max(0, len(before) - left)
+    left, _ = cache.usage()
+    removed = max(0, before - left)
     if as_json:
-        print_json({"schema": 1, "removed": removed, "bytes": sum(before), "left": left})
+        print_json({"schema": 1, "removed": removed, "bytes": size, "left": left})
     else:
-        print(f"removed {removed} entries, {format_size(sum(before))}")
+        print(f"removed {removed} entries, {format_size(size)}")
     return 0

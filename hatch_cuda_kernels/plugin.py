@@ -23,7 +23,7 @@ from .budgets import wheel_over_budget
 from .build import build_packages, make_units
 from .config import HOOK, Config
 from .editable import EDITABLE_FILE, describe_editable, hook_table
-from .errors import CompilationError, ConfigurationError, CudaKernelsError, CudaKernelsWarning, numbered
+from .errors import CompilationError, ConfigurationError, CudaKernelsError, CudaKernelsWarning, first_line, numbered
 from .installed import is_installed
 from .manifest import DIRECTORY
 from .modules import ModuleSpec, ShippedPackage, find_modules
@@ -32,7 +32,7 @@ from .sbom import SBOM_FILE, bill_of_materials
 from .sources import walk_files
 from .toolchain import required_distributions
 
-__all__ = ["CudaKernelsHook"]
+__all__ = ["CudaKernelsHook", "hook_of"]
 
 
 class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ignore]
@@ -81,6 +81,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 raise CompilationError(over)
             if over:
                 reporter.warning(over)
+
+    def declared(self) -> tuple[Config, list[ModuleSpec]]:
+        """The checked hook table and the modules, for what looks at a project without a build."""
+        config = self._config()
+        return config, self._modules(config, self._packages())
 
     # -- the parts -----------------------------------------------------------------------------------------------
 
@@ -250,6 +255,20 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         if self._staging is not None:
             shutil.rmtree(self._staging, ignore_errors=True)
             self._staging = None
+
+
+def hook_of(root: Path) -> CudaKernelsHook:
+    """The hook of the wheel of the project at `root`. Raises ConfigurationError where it has none."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    try:
+        hooks = WheelBuilder(str(root)).get_build_hooks(str(root / "dist"))
+    except (OSError, ValueError, TypeError) as error:  # as hatchling says that a project's tables are not right
+        raise ConfigurationError(f"{root}: hatchling cannot read this project ({first_line(error)})") from None
+    hook = hooks.get(HOOK)
+    if not isinstance(hook, CudaKernelsHook):
+        raise ConfigurationError(f"{root}: its pyproject.toml has no [tool.hatch.build.hooks.{HOOK}]")
+    return hook
 
 
 class _Reporter:

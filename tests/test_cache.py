@@ -96,7 +96,7 @@ def test_r1_cut(
     """An entry that lost or gained bytes is a miss, `verify` names it, and the next store repairs it."""
     path = entry_files(warm)[which]
     path.write_bytes(damage(path.read_bytes()))
-    assert [found for found, _ in warm.verify()] == [path]
+    assert [found for found, _ in warm.verify()] == [str(path)]
     assert_repairs(warm, job, image)
     assert not list(warm.verify())
 
@@ -215,7 +215,7 @@ def test_r2_kinds(
         assert warm.lookup(job) is None
     if kind is _folder:
         return
-    assert [found for found, _ in warm.verify()] == [path]
+    assert [found for found, _ in warm.verify()] == [str(path)]
     warm.store(job, image)
     assert warm.lookup(job) == image
     assert stat.S_ISREG(path.lstat().st_mode)

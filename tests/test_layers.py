@@ -59,7 +59,7 @@ ARROWS = {
     "hostcode.surroundings": "names tokens",
     "hostcode.tokens": "",
     "hostcode.uncovering": "declarations passing surroundings tokens",
-    "housekeeping": "cache display",
+    "housekeeping": "cache display stores.state",
     "init": "config display errors hints hooktable layout survey tomlfile",
     "inspection": "display manifest target",
     "instances": "errors hostcode manifest plan",
@@ -89,7 +89,7 @@ ARROWS = {
     "stores.directory": "base files",
     "stores.files": "base",
     "stores.layered": "base layers",
-    "stores.layers": "..errors sealing state",
+    "stores.layers": "..errors base sealing state",
     "stores.location": "",
     "stores.memory": "base",
     "stores.opening": "..errors base directory files layers location sealing state",
@@ -102,6 +102,8 @@ ARROWS = {
     "tomlfile": "errors",
     "toolchain": "arch errors",
     "toolkit": "errors",
+    "transfer": "arch build cache config display errors jobs modules plan stores.location stores.opening toolchain "
+    "worker",
     "variants": "manifest",
     "verify": "arch cache coverage cubin display elf errors jobs manifest nvrtc package plan target toolchain worker",
     "warm": "arch catalog display fallback loader manifest package plan selection target",
@@ -111,9 +113,9 @@ ARROWS = {
 
 LATE = {
     "arguments": "cubin elf",
-    "cache": "config",
+    "cache": "config stores.database",
     "catalog": "editable fallback installed plan sources",
-    "cli": "compilation coverage diff explanation housekeeping init inspection stubs verify warm",
+    "cli": "compilation coverage diff explanation housekeeping init inspection stubs transfer verify warm",
     "driver": "toolchain",
     "explanation": "driver",
     "fallback": "compiler nvrtc worker",
@@ -123,6 +125,7 @@ LATE = {
     "stores.opening": "database memory remote",
     "target": "build",
     "toolchain": "cubin",
+    "transfer": "plugin",
     "warm": "driver",
 }
 """Module -> what it may import besides, inside a function."""

@@ -195,13 +195,17 @@ WRONG = {
     "trickle": "cannot be read",
     "flood": "cannot be read",
 }
+QUICK = ("lie", "truncate", "fail", "stall")
 
 
 @pytest.mark.usefixtures("impatient")
 class TestOdd:
     """With a remote that does not."""
 
-    @pytest.mark.parametrize("how", WRONG)
+    @pytest.mark.parametrize(
+        "how",
+        [how if how in QUICK else pytest.param(how, marks=pytest.mark.slow) for how in WRONG],
+    )
     def test_reads(
         self,
         tmp_path: Path,

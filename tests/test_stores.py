@@ -292,7 +292,7 @@ class TestDatabase:
         draw, store = random.Random(4), DatabaseStore(tmp_path / "c.db", max_size=200_000)
         for number in range(200):
             store[f"k{number}"] = draw.randbytes(draw.choice([10, 1000, 30_000, 250_000]))
-            assert store.size <= 200_000
+            assert store.usage()[1] <= 200_000
         store.close()
         assert (tmp_path / "c.db").stat().st_size < 400_000
 

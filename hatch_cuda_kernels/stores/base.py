@@ -73,6 +73,10 @@ class Store(abc.ABC):
     def clear(self) -> None:
         """Remove every entry."""
 
+    def usage(self) -> tuple[int, int] | None:
+        """(entries, their bytes); None where asking would take long."""
+        return None
+
     def __getitem__(self, key: bytes | str) -> bytes:
         data = self.get(key)
         if data is None:

@@ -91,10 +91,9 @@ class DatabaseStore(Store):
     def __len__(self) -> int:
         return int(self._work(lambda connection: connection.execute("SELECT count(*) FROM entries").fetchone()[0]))
 
-    @property
-    def size(self) -> int:
-        """Bytes of all entries."""
-        return self._work(_total)
+    def usage(self) -> tuple[int, int]:
+        """(entries, their bytes)."""
+        return len(self), self._work(_total)
 
     def clear(self) -> None:
         """Remove every entry, and give its room back."""

@@ -107,6 +107,11 @@ class DirectoryStore(Store):
                 with contextlib.suppress(FileNotFoundError):
                     yield path, path.lstat().st_size
 
+    def usage(self) -> tuple[int, int]:
+        """(entries, their bytes)."""
+        sizes = [size for _, size in self.entries()]
+        return len(sizes), sum(sizes)
+
     def clear(self) -> None:
         """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError.
 

@@ -64,4 +64,5 @@ class LayeredStore(Store):
     def close(self) -> None:
         """Wait until what was written behind is there, and let go of the places."""
         for layer in self.layers:
+            layer.flush()
             layer.close()

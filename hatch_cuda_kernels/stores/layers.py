@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import first_line, warn_once
+from .base import Store
 from .sealing import DamagedError
 from .state import Counts
 
@@ -73,6 +74,12 @@ class Layer:
             return True
         return False
 
+    def usage(self) -> tuple[int, int] | None:
+        """(entries, their bytes), where the store tells."""
+        with self.guarded("read"):
+            return self.store.usage() if isinstance(self.store, Store) else None
+        return None
+
     def behind(self, work: Callable[[], object]) -> None:
         """Do `work` now, or, where it waits for another machine, meanwhile."""
         if not self.remote:
@@ -84,31 +91,34 @@ class Layer:
             from concurrent.futures import ThreadPoolExecutor
 
             self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="cache")
+        self._behind = [future for future in self._behind if not future.done()]
         self._behind.append(self._writers.submit(work))
 
-    def flush(self, *, patient: bool = True) -> None:
-        """Wait, for a bounded time, until what was written behind is there; `patient=False` drops the rest."""
-        if self._writers is not None:
+    def flush(self) -> None:
+        """Wait, for a bounded time, until what was written behind is there."""
+        if self._behind:
             from concurrent.futures import wait
 
-            late = wait(self._behind, timeout=_FLUSH_SECONDS if patient else 0).not_done
+            late = wait(self._behind, timeout=_FLUSH_SECONDS).not_done
+            if late:
+                self.drop()
+                warn_once(f"the compile cache at {self.name} is too slow to write to; {len(late)} images are left out")
+        self.report()
+
+    def drop(self) -> None:
+        """Write nothing more of what is still to be written behind."""
+        if self._writers is not None:
             self._writers.shutdown(wait=False, cancel_futures=True)
             self._writers = None
-            self._behind.clear()
-            if late and patient:
-                warn_once(
-                    f"the compile cache at {self.name} takes too long to write to; {len(late)} images are left out"
-                )
-        self.report()
+        self._behind.clear()
 
     def report(self) -> None:
         """Say what went wrong with another machine, if anything did: once, and not from a thread of its own."""
         if self._problem:
             warn_once(self._problem)
 
-    def close(self, *, patient: bool = True) -> None:
-        """Flush, and let go of the store."""
-        self.flush(patient=patient)
+    def close(self) -> None:
+        """Let go of the store."""
         with self.guarded("closed"):
             self.store.close()
 
