@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import test_frontends
 from projects import make_project, manifest_of
 
 import hatch_cuda_kernels
@@ -95,6 +96,27 @@ def test_generated_pages() -> None:
     """The page of what runs where is the one that the package's table gives."""
     names = runpy.run_path(str(DOCS / "generate.py"))
     assert (DOCS / "reference/compatibility.md").read_text("utf-8") == names["compatibility"]()
+
+
+def test_every_cell_of_what_is_supported() -> None:
+    """The page of what is supported names every case of the matrices, no other, and only tests that exist."""
+    text = (DOCS / "reference/support.md").read_text("utf-8")
+    sources = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in sources, name
+    sections = dict(part.split("\n", 1) for part in text.split("\n## ")[1:])
+    for title, cells in (
+        ("Front ends and layouts", test_frontends.LAYOUT_CELLS),
+        ("Front ends and toolchains", test_frontends.TOOLCHAIN_CELLS),
+        ("Layouts and toolchains", test_frontends.LAYOUT_TOOLCHAIN_CELLS),
+    ):
+        named = [
+            cell.strip("`")
+            for row in re.findall(r"^\| .*\|$", sections[title], re.MULTILINE)
+            for cell in re.split(r" *\| *", row)
+            if re.fullmatch(r"`[\w.]+-[\w.]+`", cell)
+        ]
+        assert sorted(named) == sorted(str(cell.id) for cell in cells), title
 
 
 def test_every_promise_has_its_test() -> None:

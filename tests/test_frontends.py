@@ -167,6 +167,27 @@ __global__ void k(float *x) {
 
 
 TOOLCHAINS = {"12": ('cuda = "12"', "12.9."), "13.0.88": ('nvrtc = "13.0.88"', "13.0.88"), "13": ('cuda = "13"', "13.")}
+LAYOUT_TOOLCHAIN_CELLS = [
+    pytest.param(layout, toolchain, id=f"{layout}-{toolchain}", marks=[pytest.mark.slow])
+    for layout in LAYOUTS
+    for toolchain in TOOLCHAINS
+    if toolchain != "13"
+]
+
+
+@pytest.mark.parametrize(("layout", "toolchain"), LAYOUT_TOOLCHAIN_CELLS)
+def test_layouts_and_toolchains(layout: str, toolchain: str, way: dict[str, str], tmp_path: Path) -> None:
+    """Every layout with every toolchain; the default one is that of test_layouts."""
+    key, release = TOOLCHAINS[toolchain]
+    project = copy_layout(layout, tmp_path / "project")
+    table = project / ("hatch.toml" if layout == "hatch_toml" else "pyproject.toml")
+    archs = 'archs = ["sm_80", "compute_80"]\n'
+    assert archs in table.read_text()
+    table.write_text(table.read_text().replace(archs, f"{archs}{key}\n"))
+    assert kernels_in(build("uv", project, tmp_path / "out", way, "--wheel")) == LAYOUTS[layout].kernels
+    assert report_of(way)["nvrtc"].startswith(release)
+
+
 TOOLCHAIN_CELLS = [
     pytest.param(front_end, toolchain, id=f"{front_end}-{toolchain}", marks=[pytest.mark.slow] if slow else [])
     for front_end, slow in (("pip", False), ("build", True), ("uv", True), ("hatch", True))
