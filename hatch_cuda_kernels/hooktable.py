@@ -125,16 +125,18 @@ class HookTable:
         if name is not None:
             body += f"name = {quote(name)}\n"
         named = [instance for template in source.templates for instance in template.instances]
-        guesses = [template.guess for template in source.templates if template.guess and not template.instances]
+        unknown = [template for template in source.templates if not template.instances and not template.used]
+        guesses = [template.guess for template in unknown if template.guess]
         if named:
             body += comment("Instances that the project names; others that you launch have to be listed too.")
             body += f"name-expressions = {_list(named)}\n"
-        elif guesses and not source.plain_kernels:
+        elif guesses and not source.plain_kernels and len(unknown) == len(source.templates):
             body += comment("Guessed: nothing names an instance of these templates. List those that you launch.")
             body += f"name-expressions = {_list(guesses)}\n"
         elif source.templates:
-            body += comment("Nothing names an instance of a template here. List those that you launch, such as")
-            body += comment(f"name-expressions = {_list(guesses or [f'{source.templates[0].name}<...>'])}")
+            body += comment("The build finds what host code here launches. List what else is launched, such as")
+            examples = guesses or [template.guess or f"{template.name}<...>" for template in source.templates]
+            body += comment(f"name-expressions = {_list(examples[:1])}")
         return f"\n[[{hook}.modules]]\nsource = {quote(source.label)}\n{body}" if body else ""
 
     def _name(self, source: Source) -> str | None:

@@ -283,6 +283,9 @@ class TestSources:
             ("namespace a { namespace b { " + TEMPLATE + "} }", "'a::b::fill<float, 4>'", ["a::b::fill<float, 4>"]),
             (TEMPLATE + "void f(float *x) { fill<float, 4><<<1, 1>>>(x); }\n", "", ["fill<float, 4>"]),
             (TEMPLATE + "// fill<int, 4>\n", "", ["fill<float, 32>"]),
+            (TEMPLATE + "template <class T> void f(T *x) { fill<T, 4><<<1, 1>>>(x); }\n", "", None),
+            (TEMPLATE + "template <typename T, int N> __global__ void fill(T *, int);\n", "", ["fill<float, 32>"]),
+            ("#define KERNEL(name) __global__ void name\n" + TEMPLATE, "", ["fill<float, 32>"]),
             (TEMPLATE + "template __global__ void fill<half, 2>(half *);\n", "", ["fill<half, 2>"]),
             (
                 TEMPLATE,
@@ -316,6 +319,21 @@ class TestSources:
             "vendored/math.h": "",
         }
         assert look(tmp_path, {**NAMED, **files})["include-dirs"] == ["lib/include", "other"]
+
+    def test_links_and_directories(self, tmp_path: Path) -> None:
+        """What cannot be read is passed over: links that lead nowhere or round, a folder called like a header."""
+        made = project(tmp_path, {**NAMED, "demo/a.cu": '#include "a.cuh"\n#include "b.cuh"\n' + KERNEL})
+        (made.root / "demo/a.cuh").symlink_to("nowhere")
+        (made.root / "demo/b.cuh").mkdir()
+        (made.root / "demo/c.cuh").symlink_to("c.cuh")
+        (made.root / "demo/loop").symlink_to(".")
+        (made.root / "demo/bytes.py").write_bytes(b"\xff\xfe\x00")
+        assert "modules" not in table(propose(made.root, {}))
+
+    def test_only_declared_is_no_kernel(self, tmp_path: Path) -> None:
+        """A source that declares a kernel and defines none is left out, since a build of it would fail."""
+        files = {"demo/a.cu": KERNEL, "demo/host.cu": "__global__ void scale(float *, float);\nvoid f() {}\n"}
+        assert look(tmp_path, {**NAMED, **files})["sources"] == ["/demo/a.cu"]
 
     @pytest.mark.parametrize("name", ['a"b', "a#b", "a[1]", "a*", "!a", "ä", "a\nb", "con"])
     def test_odd_names(self, tmp_path: Path, name: str) -> None:
