@@ -9,7 +9,7 @@ import hashlib
 import json
 import posixpath
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -199,6 +199,20 @@ def _compile(
     return {job: images[job] for job in jobs}, finished
 
 
+def _results(
+    jobs: Sequence[CompileJob], config: Config
+) -> Iterator[tuple[CompileJob, CompiledImage | CudaKernelsError]]:
+    """Each job with its image or its error, as it is done where the table says."""
+    if config.executor != "processes":
+        from .executor import compile_elsewhere
+
+        yield from compile_elsewhere(config.executor, jobs, timeout=config.compile_timeout)
+        return
+    with workspace() as space:
+        workers = config.jobs or available_cores()
+        yield from compile_all(jobs, space, workers=workers, timeout=config.compile_timeout)
+
+
 def _check_fallback(
     jobs: Sequence[CompileJob],
     images: Mapping[CompileJob, CompiledImage],
@@ -226,19 +240,13 @@ def _check_fallback(
     others = [job for job in others if job not in known]
     problems: dict[str, None] = {}
     if others:
-        with workspace() as space:
-            results = compile_all(
-                others, space, workers=config.jobs or available_cores(), timeout=config.compile_timeout
-            )
-            for job, result in results:
-                if isinstance(result, CompiledImage):
-                    cache.store(job, result)
-                    continue
-                for name in suspects[job.unit]:
-                    if f'cannot open source file "{name}"' in str(result):
-                        problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = (
-                            None
-                        )
+        for job, result in _results(others, config):
+            if isinstance(result, CompiledImage):
+                cache.store(job, result)
+                continue
+            for name in suspects[job.unit]:
+                if f'cannot open source file "{name}"' in str(result):
+                    problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = None
     if problems:
         raise ConfigurationError(
             numbered(

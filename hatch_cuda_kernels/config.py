@@ -39,6 +39,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _INSTALLED = re.compile(r"[A-Za-z_]\w*(?:/[^\\:\0]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+_EXECUTOR = re.compile(r"processes|dask:[a-z]+://[^\s/]+|(?!dask:)[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 
 
@@ -124,6 +125,8 @@ class Config:
     """Soft cap of the cache in bytes."""
     jobs: int = 0
     """Parallel compiles; 0: choose."""
+    executor: str = "processes"
+    """Where images are compiled: processes of this machine, a Dask cluster, or what a factory gives."""
     compile_timeout: float | None = None
     """Limit for one image in seconds."""
     max_wheel_bytes: int | None = None
@@ -180,6 +183,8 @@ def _apply_environment(values: dict[str, Any], environ: Mapping[str, str], reade
     if text := environ.get("HATCH_CUDA_KERNELS_JOBS"):
         parsed = int(text) if text.isascii() and text.isdigit() else text
         values["jobs"] = _jobs(parsed, "HATCH_CUDA_KERNELS_JOBS", reader.problems)
+    if text := environ.get("HATCH_CUDA_KERNELS_EXECUTOR"):
+        values["executor"] = _executor(text, "HATCH_CUDA_KERNELS_EXECUTOR", reader.problems)
     if text := environ.get("HATCH_CUDA_KERNELS_COMPILE_TIMEOUT"):
         try:
             seconds: object = float(text)
@@ -413,6 +418,15 @@ def _jobs(value: object, where: str, problems: list[str]) -> int:
     return value
 
 
+def _executor(value: object, where: str, problems: list[str]) -> str:
+    if not isinstance(value, str) or not _EXECUTOR.fullmatch(value):
+        problems.append(
+            f"{where}: expected 'processes', 'dask:ADDRESS' such as 'dask:tcp://host:8786', or 'module:factory', found "
+            f"{value!r}"
+        )
+    return str(value)
+
+
 def _seconds(value: object, where: str, problems: list[str]) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e9:
         problems.append(f"{where}: expected a number of seconds above zero, found {value!r}")
@@ -478,6 +492,7 @@ _FIELDS: dict[str, _Check] = {
     "cache": _location,
     "cache-max-size": _max_size,
     "jobs": _jobs,
+    "executor": _executor,
     "compile-timeout": _seconds,
     "max-wheel-bytes": _max_size,
     "max-registers": _limits,

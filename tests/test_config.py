@@ -24,7 +24,8 @@ from hatch_cuda_kernels.stores.location import Location
 WHERE = "tool.hatch.build.hooks.cuda-kernels"
 KEYS = (
     "archs sources include-dirs include-packages toolkit-headers host-code defines options headers jit package cuda "
-    "nvrtc cache cache-max-size jobs compile-timeout max-wheel-bytes max-registers max-spill-bytes over-budget modules"
+    "nvrtc cache cache-max-size jobs executor compile-timeout max-wheel-bytes max-registers max-spill-bytes "
+    "over-budget modules"
 ).split()
 MODULE_KEYS = "source name name-expressions archs include-dirs include-packages defines options variants".split()
 
@@ -99,6 +100,7 @@ def test_the_smallest_table() -> None:
         "cache": True,
         "cache_max_size": None,
         "jobs": 0,
+        "executor": "processes",
         "compile_timeout": None,
         "max_wheel_bytes": None,
         "max_registers": {},
@@ -462,6 +464,30 @@ class TestJobs:
         """A mistake in the variable is told at the variable."""
         (told,) = mistakes({"archs": ["90"]}, {"HATCH_CUDA_KERNELS_JOBS": text})
         assert told.startswith("HATCH_CUDA_KERNELS_JOBS: expected a number of parallel compiles")
+
+
+class TestExecutor:
+    @pytest.mark.parametrize(
+        "value", ["processes", "dask:tcp://host:8786", "dask:tls://[::1]:8786", "module:factory", "a.b_c:Make2"]
+    )
+    def test_good(self, value: str) -> None:
+        """`executor` is one of the three ways."""
+        assert config(executor=value).executor == value
+
+    @pytest.mark.parametrize(
+        "value",
+        ["", "threads", "dask", "dask:", "dask:host", "dask:tcp://", "a.b", ":f", "a:", "a:b.c", "a b:c", 1, None],
+    )
+    def test_bad(self, value: Any) -> None:
+        """Anything else is refused, with what each looks like."""
+        assert mistake("executor", value).startswith("executor: expected 'processes', 'dask:ADDRESS'")
+
+    def test_environment(self) -> None:
+        """HATCH_CUDA_KERNELS_EXECUTOR wins."""
+        variable = "HATCH_CUDA_KERNELS_EXECUTOR"
+        assert config({variable: "dask:tcp://host:1"}, executor="a:b").executor == "dask:tcp://host:1"
+        with pytest.raises(ConfigurationError, match=f"{variable}: expected 'processes'"):
+            config({variable: "threads"})
 
 
 class TestCompileTimeout:

@@ -40,6 +40,7 @@ ARROWS = {
     "errors": "",
     "excerpt": "",
     "explanation": "arch catalog display errors loader package selection target",
+    "executor": "_version errors plan records",
     "fallback": "arch cache errors jobs plan toolchain",
     "hints": "arch",
     "hooks": "plugin",
@@ -113,6 +114,8 @@ ARROWS = {
 """Module -> what it may import of its folder when it is itself imported."""
 
 LATE = {
+    "build": "executor",
+    "executor": "nvrtc worker",
     "arguments": "cubin elf",
     "cache": "config stores.database",
     "catalog": "editable fallback installed plan sources",
