@@ -114,6 +114,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--format", choices=["text", "markdown", "json"], default="text", dest="form")
     command.set_defaults(run=_diff)
 
+    command = commands.add_parser("report", parents=[target, common], help="write a page that a reviewer opens")
+    command.add_argument("-o", "--output", metavar="FILE", help="where to write it; default: standard output")
+    command.add_argument(
+        "--format", choices=["html", "markdown", "json"], dest="form", help="default: html; markdown for a FILE.md"
+    )
+    command.add_argument("--against", metavar="OLD", help="an older build of it, to show what changed")
+    command.add_argument("--build-report", metavar="FILE", help="what HATCH_CUDA_KERNELS_REPORT wrote, for a timeline")
+    command.set_defaults(run=_report)
+
     command = commands.add_parser("warm", parents=[target, devices, common], help="fill the run-time cache in advance")
     command.set_defaults(run=_warm)
 
@@ -209,6 +218,12 @@ def _coverage(**options: Any) -> int:
 
 def _diff(**options: Any) -> int:
     from .diff import run
+
+    return run(**options)
+
+
+def _report(**options: Any) -> int:
+    from .report import run
 
     return run(**options)
 

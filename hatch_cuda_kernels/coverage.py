@@ -18,7 +18,7 @@ from .manifest import Image, Manifest
 from .selection import Candidate, select
 from .target import open_packages
 
-__all__ = ["Coverage", "Row", "cell_text", "cover", "default_drivers", "group_rows", "holes", "run"]
+__all__ = ["Coverage", "Row", "cell_text", "cover", "default_drivers", "group_rows", "holes", "names_text", "run"]
 
 _LAST_MINOR = {11: 8, 12: 9}
 """Last minor release of the CUDA majors that have one."""
@@ -78,7 +78,7 @@ def run(
     for one in found:
         print(ink("bold", printable(one.package)) + f" under a driver of CUDA {format_capability(one.driver)}")
         rows = [["kernel", *map(format_capability, one.capabilities)]]
-        rows += [[name, *map(cell_text, cells)] for name, cells in group_rows(one.rows)]
+        rows += [[names_text(names), *map(cell_text, cells)] for names, cells in group_rows(one.rows)]
         print("\n".join(table(rows, columns_of(), ink=ink, styles=styles)), end="\n\n")
     print("cubin, PTX: an image of the package; JIT: its source, compiled once on the device's machine; -: nothing")
     return 0
@@ -138,15 +138,15 @@ def cell_text(cell: Candidate | None) -> str:
     return "-" if cell is None else {"cubin": "cubin", "ptx": "PTX", "jit": "JIT"}[cell.kind]
 
 
-def group_rows(rows: Sequence[Row]) -> list[tuple[str, tuple[Candidate | None, ...]]]:
-    """Rows that are alike as one, so that two hundred kernels make a table that can be read."""
-    groups: dict[tuple[tuple[str, str] | None, ...], list[Row]] = {}
+def group_rows(rows: Sequence[Row]) -> list[tuple[list[str], tuple[Candidate | None, ...]]]:
+    """Names of the kernels that are served alike, with what serves them: two hundred kernels in a table to be read."""
+    groups: dict[tuple[tuple[str, str] | None, ...], tuple[list[str], tuple[Candidate | None, ...]]] = {}
     for row in rows:
         key = tuple((cell.kind, cell.arch) if cell else None for cell in row.cells)
-        groups.setdefault(key, []).append(row)
-    named = []
-    for alike in groups.values():
-        names = [f"{row.module}:{row.kernel}" for row in alike]
-        shown = names if len(names) < 5 else [*names[:3], f"and {len(names) - 3} more"]
-        named.append((", ".join(shown), alike[0].cells))
-    return named
+        groups.setdefault(key, ([], row.cells))[0].append(f"{row.module}:{row.kernel}")
+    return list(groups.values())
+
+
+def names_text(names: Sequence[str]) -> str:
+    """A few names, and how many more there are."""
+    return ", ".join(names if len(names) < 5 else [*names[:3], f"and {len(names) - 3} more"])

@@ -13,7 +13,7 @@ from .display import Ink, columns_of, format_size, markdown_table, markdown_text
 from .manifest import Manifest, Module, ShippedFile
 from .target import open_packages
 
-__all__ = ["Difference", "Move", "compare", "markdown_lines", "run"]
+__all__ = ["Difference", "Move", "compare", "headline", "markdown_lines", "run", "sections"]
 
 _SETTINGS = "source options defines include_dirs name_expressions toolkit_headers host_code".split()
 
@@ -195,7 +195,8 @@ def _shipped(manifest: Manifest | None) -> Mapping[str, ShippedFile]:
 _FEW = 40
 
 
-def _headline(found: Difference) -> str:
+def headline(found: Difference) -> str:
+    """What changed, in a line."""
     if found.status == "same":
         return f"{found.package}: nothing changed"
     if found.status in ("new", "gone"):
@@ -208,7 +209,7 @@ def _headline(found: Difference) -> str:
     return text
 
 
-def _sections(found: Difference) -> Iterator[tuple[str, list[list[str]]]]:
+def sections(found: Difference) -> Iterator[tuple[str, list[list[str]]]]:
     """Title and rows, head included, of each part in which something changed."""
     yield "Kernels", [["kernel", ""], *([m.where, "gone" if m.new is None else "new"] for m in found.kernels)]
     rows = [[m.where, m.arch or "", _bytes(m.old), _bytes(m.new)] for m in found.architectures]
@@ -235,9 +236,9 @@ def _value(value: object) -> str:
 
 
 def _text(found: Difference, width: int | None, ink: Ink) -> Iterator[str]:
-    yield ink("bold", _headline(found))
+    yield ink("bold", headline(found))
     if found.status == "changed":
-        for title, rows in _sections(found):
+        for title, rows in sections(found):
             if len(rows) > 1:
                 yield f"\n{title}"
                 yield from table(rows, width, left=2, ink=ink, styles={"gone": "red", "new": "green"})
@@ -245,10 +246,10 @@ def _text(found: Difference, width: int | None, ink: Ink) -> Iterator[str]:
 
 def markdown_lines(found: Difference) -> Iterator[str]:
     """The same for a comment on a pull request; long tables are cut, and say so."""
-    yield f"**{markdown_text(_headline(found))}**"
+    yield f"**{markdown_text(headline(found))}**"
     yield ""
     if found.status == "changed":
-        for title, rows in _sections(found):
+        for title, rows in sections(found):
             if len(rows) > 1:
                 yield from [f"{title}:", "", *markdown_table(rows[: _FEW + 1], 2)]
                 if len(rows) > _FEW + 1:

@@ -10,6 +10,7 @@ smaller value is taken. Dynamic shared memory and launch bounds are a matter of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -68,6 +69,7 @@ class Occupancy(NamedTuple):
     """What keeps it from more: "warps", "registers", "shared memory" or "blocks"."""
 
 
+@functools.lru_cache(maxsize=4096)
 def best_occupancy(architecture: Architecture, found: Resources) -> Occupancy | None:
     """The best occupancy of a kernel on the capability that its image was made for; None where that is unknown."""
     limits = LIMITS.get(architecture.capability)
