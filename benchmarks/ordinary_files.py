@@ -28,12 +28,14 @@ from typing import Any
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.errors import CudaKernelsError
 from hatch_cuda_kernels.hostcode.names import HOST_HEADERS
+from hatch_cuda_kernels.machine import available_cores
 from hatch_cuda_kernels.modules import ModuleSpec
 from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
+from hatch_cuda_kernels.pool import compile_all
 from hatch_cuda_kernels.sources import ProjectTree, scan_text
 from hatch_cuda_kernels.standins import standins
-from hatch_cuda_kernels.worker import ask_toolchain, available_cores, compile_all
+from hatch_cuda_kernels.worker import ask_toolchain
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _HEADERS = re.compile(r"\.(?:cuh?|hh?|hpp|hxx|inl|inc|ipp|tpp|def)\Z|\A\w+\Z")

@@ -10,6 +10,7 @@ import json
 import posixpath
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,9 +20,11 @@ from .arch import Architecture, expand_architectures, format_capability, unsuppo
 from .budgets import kernels_over_budget
 from .cache import KernelCache
 from .config import Config
+from .costs import Costs
 from .display import format_size
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, ManifestError, numbered
 from .jobs import make_job, needs_optimization
+from .machine import available_cores
 from .manifest import (
     DIRECTORY,
     MANIFEST_FILE,
@@ -37,11 +40,11 @@ from .manifest import (
 from .modules import ModuleSpec, match_patterns
 from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
+from .pool import Pool, Result
 from .sbom import Origin
 from .sources import ProjectTree
 from .toolchain import Toolchain, check_pins, detect
 from .variants import image_stem
-from .worker import ask_toolchain, available_cores, compile_all
 
 __all__ = ["Built", "Reporter", "build_packages", "make_units"]
 
@@ -93,13 +96,20 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
     Raises ConfigurationError or ToolchainError before any compile, CompilationError after all of them with every
     module and architecture that failed, or with what is over its budget; what did compile stays in the cache.
     """
+    with closing(Pool(config.jobs or available_cores(), timeout=config.compile_timeout)) as pool:
+        return _build(config, root, specs, pool, where=where, reporter=reporter)
+
+
+def _build(
+    config: Config, root: Path, specs: Sequence[ModuleSpec], pool: Pool, *, where: str, reporter: Reporter
+) -> Built:
     start = time.perf_counter()
     if config.report is not None and not (root / config.report).parent.is_dir():
         raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: there is no folder {(root / config.report).parent}")
     units = make_units(config, root, specs)
     places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
     with KernelCache.open(places, max_size=config.cache_max_size) as cache:
-        toolchain = detect(cache, ask_toolchain)
+        toolchain = detect(cache, pool.ask_toolchain)
         check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
         targets = [_architectures(spec, toolchain, where) for spec in specs]
         _check_targets(specs, targets, toolchain, where)
@@ -109,9 +119,9 @@ def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, w
             for unit, target in zip(units, targets, strict=True)
             for architecture in target
         ]
-        images, finished = _compile(jobs, config, root, cache, reporter, start)
+        images, finished = _compile(jobs, config, root, cache, pool, reporter, start)
         if config.jit:
-            _check_fallback(jobs, images, toolchain, config, cache)
+            _check_fallback(jobs, images, toolchain, config, cache, pool)
     _show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
     report = _report(jobs, images, finished, toolchain, seconds)
@@ -171,46 +181,56 @@ def _check_targets(
 
 
 def _compile(
-    jobs: Sequence[CompileJob], config: Config, root: Path, cache: KernelCache, reporter: Reporter, start: float
+    jobs: Sequence[CompileJob],
+    config: Config,
+    root: Path,
+    cache: KernelCache,
+    pool: Pool,
+    reporter: Reporter,
+    start: float,
 ) -> tuple[dict[CompileJob, CompiledImage], dict[CompileJob, float]]:
     """Images by job, and the seconds after `start` at which those were there that the cache did not serve."""
     images = cache.lookup_all(jobs)
     finished: dict[CompileJob, float] = {}
-    missing = [job for job in jobs if job not in images]
+    same: dict[str, list[CompileJob]] = {}
+    for job in jobs:
+        if job not in images:
+            same.setdefault(job.key, []).append(job)
+    missing = [twins[0] for twins in same.values()]
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
         reporter.step(0, len(missing), "")
-        with workspace() as space:
-            results = compile_all(
-                missing, space, workers=config.jobs or available_cores(), timeout=config.compile_timeout
-            )
-            for done, (job, result) in enumerate(results, 1):
-                if isinstance(result, CompiledImage):
-                    cache.store(job, result)
-                    images[job] = result
-                    finished[job] = time.perf_counter() - start
-                    took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
-                else:
-                    errors[job] = result
-                    took = "failed"
-                reporter.step(done, len(missing), f"{job}: {took}")
+        for done, (job, result) in enumerate(_results(missing, config, cache, pool), 1):
+            if isinstance(result, CompiledImage):
+                cache.store(job, result)
+                images.update(dict.fromkeys(same[job.key], result))
+                finished.update(dict.fromkeys(same[job.key], time.perf_counter() - start))
+                took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
+            else:
+                errors.update(dict.fromkeys(same[job.key], result))
+                took = "failed"
+            reporter.step(done, len(missing), f"{job}: {took}")
     if errors:
         raise _all_errors(jobs, errors, root)
     return {job: images[job] for job in jobs}, finished
 
 
 def _results(
-    jobs: Sequence[CompileJob], config: Config
-) -> Iterator[tuple[CompileJob, CompiledImage | CudaKernelsError]]:
+    jobs: Sequence[CompileJob], config: Config, cache: KernelCache, pool: Pool
+) -> Iterator[tuple[CompileJob, Result]]:
     """Each job with its image or its error, as it is done where the table says."""
     if config.executor != "processes":
         from .executor import compile_elsewhere
 
         yield from compile_elsewhere(config.executor, jobs, timeout=config.compile_timeout)
         return
+    costs = Costs(cache)
     with workspace() as space:
-        workers = config.jobs or available_cores()
-        yield from compile_all(jobs, space, workers=workers, timeout=config.compile_timeout)
+        for job, result in pool.compile(jobs, space, costs.of):
+            if isinstance(result, CompiledImage):
+                costs.learn(job, result)
+            yield job, result
+    costs.remember()
 
 
 def _check_fallback(
@@ -219,6 +239,7 @@ def _check_fallback(
     toolchain: Toolchain,
     config: Config,
     cache: KernelCache,
+    pool: Pool,
 ) -> None:
     """Raise ConfigurationError where a header is nowhere to be found that some other architecture needs.
 
@@ -240,7 +261,7 @@ def _check_fallback(
     others = [job for job in others if job not in known]
     problems: dict[str, None] = {}
     if others:
-        for job, result in _results(others, config):
+        for job, result in _results(others, config, cache, pool):
             if isinstance(result, CompiledImage):
                 cache.store(job, result)
                 continue
@@ -331,6 +352,7 @@ def _report(
             "outcome": "compiled" if job in finished else "cached",
             "seconds": round(images[job].seconds, 6) if job in finished else 0.0,
             "finished": round(finished[job], 6) if job in finished else None,
+            "memory": images[job].memory if job in finished else 0,
             "bytes": len(images[job].data),
             "warnings": list(images[job].warnings),
             "passed_over": [omission.to_dict() for omission in images[job].passed_over],

@@ -19,14 +19,16 @@ from .manifest import Omission
 from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown, path_warning
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
+from .precompiled import Precompiled
 from .sources import join_label
 from .standins import standins
 
 __all__ = ["compile_job"]
 
 
-def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
-    """Compile one job, and link it where it has several sources.
+def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | None = None) -> CompiledImage:
+    """Compile one job, with the prefix that it shares with others if one is given, and link it where it has several
+    sources.
 
     A source that NVRTC refuses is compiled again with its host code passed over, unless `host-code` is "error".
 
@@ -41,6 +43,8 @@ def compile_job(job: CompileJob, space: Workspace) -> CompiledImage:
         return image
     if unit.host_code == "error":
         _refuse_host_code(job)
+    if precompiled is not None and (shared := precompiled.compile(job)) is not None:
+        return shared
     try:
         return compile_shown(job, space, AS_WRITTEN)
     except NoKernelError as error:

@@ -112,7 +112,7 @@ def _serve(version: str, packed: bytes, timeout: float | None) -> tuple[str, str
 
 def _compile(version: str, packed: bytes, timeout: float | None) -> Result:
     from .nvrtc import workspace
-    from .worker import compile_all
+    from .pool import compile_all
 
     if version != __version__:
         return ToolchainError(f"a worker has hatch-cuda-kernels {__version__}, the build {version}; install the same")

@@ -51,7 +51,7 @@ def fallback_image(unit: Unit, architecture: Architecture) -> tuple[CompiledImag
 
 def _compile_apart(job: CompileJob, space: Workspace) -> CompiledImage:
     """Compile a job that is linked in a process of its own: a link that fails can crash its process later."""
-    from .worker import compile_all
+    from .pool import compile_all
 
     ((_, result),) = compile_all([job], space, workers=1)
     if isinstance(result, CompiledImage):

@@ -10,6 +10,7 @@ folder and the toolkit's headers are on the search path. So what is compiled is 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import json
 import os
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from .advice import refusal_message
-from .arch import format_capability, release_version
+from .arch import Architecture, format_capability, release_version
 from .errors import CompilationError, ToolchainError
 from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
@@ -43,7 +44,18 @@ from .toolkit import (
     wants_installed,
 )
 
-__all__ = ["AS_WRITTEN", "RefusalError", "Shown", "Workspace", "compile_shown", "path_warning", "workspace"]
+__all__ = [
+    "AS_WRITTEN",
+    "RefusalError",
+    "Shown",
+    "Stage",
+    "Workspace",
+    "check_text",
+    "compile_shown",
+    "path_warning",
+    "traced_names",
+    "workspace",
+]
 
 _IN_MEMORY = "/dev/shm"
 _ROOM = 1 << 30
@@ -132,7 +144,7 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
     """Compile one job as it is shown. Raises RefusalError, CompilationError and ToolchainError; see compile_job."""
     unit = job.unit
     check_text(job, unit.closure.files[unit.source])
-    stage = _Stage(job, space, shown, labelled=False)
+    stage = Stage(job, space, shown, labelled=False)
     try:
         if unit.labelled:
             reads = stage.preprocess()
@@ -142,15 +154,10 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
         if unit.labelled or stage.leaks(image):
             traced = stage.traced()
             stage.remove()
-            stage = _Stage(job, space, shown, labelled=True)
+            stage = Stage(job, space, shown, labelled=True)
             stage.label_toolkit(traced)
             image = stage.compile()
-        warnings = [*image.warnings, *_foreign_headers(job, reads, stage.installed)]
-        if stage.leaks(image):
-            warnings.append(path_warning(job))
-        if names := [label for label in unit.closure.names_time if label in reads.files]:
-            warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
-        return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
+        return stage.finished(image, reads)
     finally:
         stage.remove()
 
@@ -164,6 +171,7 @@ def path_warning(job: CompileJob) -> str:
 
 
 def check_text(job: CompileJob, file: SourceFile) -> None:
+    """Raise CompilationError for a text that NVRTC would misread."""
     problem = text_problem(file.data)
     if problem is None:
         try:
@@ -198,7 +206,7 @@ def _line_directive(shown: str) -> bytes:
     return f'#line 1 "{escaped}"\n'.encode()
 
 
-class _Stage:
+class Stage:
     """The files of one job as the compiler sees them, and the compile itself.
 
     `labelled` files are shown under names that are free of this machine's paths, by `#line` directives. NVRTC crashes
@@ -306,7 +314,8 @@ class _Stage:
         flags += [b"--pre-include=" + os.fsencode(path) for path in self._ahead()]
         flags += extra
         form = "ltoir" if unit.optimized_later else job.architecture.format
-        error, log, result = _run(nvrtc, source.read_bytes(), os.fsencode(source), flags, expressions, form)
+        text = self._shown(unit.closure.files[unit.source])
+        error, log, result = _run(nvrtc, text, os.fsencode(source), flags, expressions, form)
         log = self._relabel(log)
         if error and any(flag.startswith(b"--fdevice-time-trace") for flag in extra):
             self._end_trace()
@@ -337,6 +346,31 @@ class _Stage:
     def _trace_flag(self) -> list[bytes]:
         return [b"--fdevice-time-trace=" + os.fsencode(self.trace)] if self.traceable else []
 
+    def finished(self, image: CompiledImage, reads: Reads) -> CompiledImage:
+        """The image with what was read, and with what there is to say of both."""
+        job = self.job
+        warnings = [*image.warnings, *_foreign_headers(job, reads, self.installed)]
+        if self.leaks(image):
+            warnings.append(path_warning(job))
+        if names := [label for label in job.unit.closure.names_time if label in reads.files]:
+            warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
+        return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
+
+    def precompile(self, target: Path) -> bool:
+        """Write a precompiled header of the source, which is a prefix; whether NVRTC did, without any remark.
+
+        A warning of a header would be missing from the compiles that share it.
+        """
+        flags = [*self._trace_flag, b"--create-pch=" + os.fsencode(target), b"--pch-messages=false"]
+        log, _, _ = self._call(flags, ())
+        return target.is_file() and not warnings_in(log)
+
+    def member(self, job: CompileJob) -> Stage:
+        """The same files for another job whose unit differs in nothing but the source, which stays in memory."""
+        other = copy.copy(self)
+        other.job = job
+        return other
+
     def preprocess(self) -> Reads:
         """What a compile would read, from a run of the front end alone."""
         if self.traceable:
@@ -347,12 +381,12 @@ class _Stage:
         """Paths of the headers that were read; None where that is not known."""
         return _traced_headers(self.trace.with_suffix(".json")) if self.traceable else None
 
-    def compile(self) -> CompiledImage:
-        """Run NVRTC and check what comes out."""
+    def compile(self, extra: Sequence[bytes] = ()) -> CompiledImage:
+        """Run NVRTC, with further flags, and check what comes out."""
         job = self.job
         start = time.perf_counter()
         expressions = (*job.unit.name_expressions, *self.shown.expressions)
-        log, data, lowered = self._call(self._trace_flag, expressions)
+        log, data, lowered = self._call([*self._trace_flag, *extra], expressions)
         seconds = time.perf_counter() - start
         entries = image_facts(job, data, log)
         kernels = kernel_names(job, entries, lowered)
@@ -482,6 +516,19 @@ def _height(unit: Unit) -> int:
 
 def _flags(job: CompileJob) -> list[bytes]:
     """NVRTC's options for a job, search path and trace aside."""
+    unit = job.unit
+    flags = _option_flags(job) if unit.options or unit.relocatable else _plain_flags(job.architecture)
+    for name, value in sorted(unit.defines.items()):
+        flags.append(f"-D{name}".encode() if value is True else f"-D{name}={value}".encode())
+    return flags
+
+
+def _plain_flags(architecture: Architecture) -> list[bytes]:
+    """What `_option_flags` gives for a job without options. Importing cuda.core takes longer than a small kernel."""
+    return [f"-arch={architecture}".encode(), *([] if architecture.virtual else [b"--ptxas-options=-v"])]
+
+
+def _option_flags(job: CompileJob) -> list[bytes]:
     from cuda.core import ProgramOptions
 
     fields = {field_name(option): value for option, value in job.unit.options.items() if option != "pre-include"}
@@ -492,12 +539,9 @@ def _flags(job: CompileJob) -> list[bytes]:
         given = [given] if isinstance(given, str) else list(given)
         fields["ptxas_options"] = given if "-v" in given else [*given, "-v"]
     try:
-        flags = list(ProgramOptions(arch=str(job.architecture), **fields).as_bytes("nvrtc"))
+        return list(ProgramOptions(arch=str(job.architecture), **fields).as_bytes("nvrtc"))
     except TypeError as error:
         raise ToolchainError(f"{job}: this cuda-core does not know an option ({error}); upgrade cuda-core") from None
-    for name, value in sorted(job.unit.defines.items()):
-        flags.append(f"-D{name}".encode() if value is True else f"-D{name}={value}".encode())
-    return flags
 
 
 def _run(
@@ -548,16 +592,21 @@ def _text(size_of: Any, get: Any, program: Any) -> bytes:
     return b"" if error else buffer
 
 
+def traced_names(path: Path) -> list[str] | None:
+    """Names of the headers in NVRTC's time trace, as it has them; None where there is no trace that can be read."""
+    try:
+        events = json.loads(path.read_bytes())["traceEvents"]
+        return [str(e["args"]["detail"]) for e in events if e.get("name") == "Processing Header File"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _traced_headers(path: Path) -> list[str] | None:
     """Paths of the headers in NVRTC's time trace; None where there is no trace that can be relied on.
 
     The trace is not a documented interface: one that does not even name NVRTC's own built-in header is not believed.
     """
-    try:
-        events = json.loads(path.read_bytes())["traceEvents"]
-        named = [e["args"]["detail"] for e in events if e.get("name") == "Processing Header File"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    if not any("nvrtc_builtin" in name for name in named):
+    named = traced_names(path)
+    if named is None or not any("nvrtc_builtin" in name for name in named):
         return None
     return list(dict.fromkeys(os.path.normpath(name) for name in named if os.path.isabs(name)))

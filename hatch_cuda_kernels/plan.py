@@ -195,6 +195,8 @@ class CompiledImage:
     reads: Reads
     warnings: tuple[str, ...]
     seconds: float
+    memory: int = 0
+    """Most bytes of memory that the compile had; 0 where that is not known, as for an image out of a cache."""
     passed_over: tuple[Omission, ...] = ()
     """The host code that was passed over; empty where the source was compiled as written."""
 

@@ -7,24 +7,27 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .arch import Architecture, Capability, format_capability
 from .cache import KernelCache
+from .costs import Costs
 from .coverage import cover, holes
 from .cubin import read_cubin, read_ptx
 from .display import print_json, printable
 from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
 from .jobs import make_job
+from .machine import available_cores
 from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
 from .nvrtc import workspace
 from .package import InstalledPackage, shipped_unit
 from .plan import CompiledImage, CompileJob
+from .pool import Pool
 from .target import Place, places
 from .toolchain import Toolchain, detect
-from .worker import ask_toolchain, available_cores, compile_all
 
 __all__ = ["NoFallback", "Problem", "run", "verify_fallback", "verify_place"]
 
@@ -190,8 +193,8 @@ def verify_fallback(
     lacking: list[NoFallback] = []
     if package.manifest.fallback is None:
         return problems, lacking
-    with KernelCache.from_environment() as cache:
-        toolchain = detect(cache, ask_toolchain)
+    with KernelCache.from_environment() as cache, closing(Pool(available_cores())) as pool:
+        toolchain = detect(cache, pool.ask_toolchain)
         own: dict[CompileJob, bool] = {}
         for module in package.manifest.modules:
             try:
@@ -206,7 +209,7 @@ def verify_fallback(
         known = cache.lookup_all(list(own))
         missing = [job for job in own if job not in known]
         with workspace() as space:
-            for job, result in compile_all(missing, space, workers=available_cores()):
+            for job, result in pool.compile(missing, space, Costs(cache).of):
                 if isinstance(result, CompiledImage):
                     cache.store(job, result)
                     progress(f"{job}: {result.seconds:.2f} s")

@@ -17,7 +17,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from jobs import KERNEL, TESTS, can_mount, compile_alone, compile_files, in_mounts, make_job, one_unit, write
+from jobs import (
+    KERNEL,
+    TESTS,
+    can_mount,
+    compile_alone,
+    compile_files,
+    in_mounts,
+    make_job,
+    one_unit,
+    write,
+)
 from support import _PRELUDE, run_python
 
 from hatch_cuda_kernels import CompilationError, ConfigurationError, CudaKernelsError, ToolchainError, nvrtc, worker
@@ -27,8 +37,8 @@ from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.cubin import read_cubin, read_ptx
 from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
+from hatch_cuda_kernels.pool import compile_all
 from hatch_cuda_kernels.toolchain import detect, installed_release, probe
-from hatch_cuda_kernels.worker import compile_all
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX processes and files")
 unprivileged = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
@@ -501,8 +511,8 @@ def test_s15_memory(tmp_path: Path) -> None:
 from pathlib import Path
 import resource
 from jobs import *
-from hatch_cuda_kernels.worker import *
 from hatch_cuda_kernels.nvrtc import workspace
+from hatch_cuda_kernels.pool import compile_all
 jobs = [make_job(Path(sys.argv[1]), "slow.cu"), make_job(Path(sys.argv[1]))]
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 with workspace() as space:
@@ -531,8 +541,8 @@ def test_worker_cannot_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 BUILD = """
 from pathlib import Path
 from jobs import *
-from hatch_cuda_kernels.worker import *
 from hatch_cuda_kernels.nvrtc import workspace
+from hatch_cuda_kernels.pool import compile_all
 root = Path(sys.argv[1])
 jobs = [make_job(root), make_job(root, "slow.cu"), make_job(root, "slow.cu", "sm_90")]
 with workspace() as space:

@@ -29,8 +29,8 @@ from hatch_cuda_kernels.elf import Elf
 from hatch_cuda_kernels.errors import CompilationError, ToolchainError
 from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
+from hatch_cuda_kernels.pool import compile_all
 from hatch_cuda_kernels.toolchain import probe
-from hatch_cuda_kernels.worker import compile_all
 
 try:
     version("nvidia-nvjitlink")

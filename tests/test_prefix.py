@@ -1,0 +1,390 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Headers compiled once for several sources: the same images, the same records, and never another's headers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs import KERNEL, make_job, write
+
+from hatch_cuda_kernels import precompiled
+from hatch_cuda_kernels.cache import KernelCache
+from hatch_cuda_kernels.compiler import compile_job
+from hatch_cuda_kernels.costs import Cost
+from hatch_cuda_kernels.errors import CompilationError
+from hatch_cuda_kernels.nvrtc import Stage, Workspace, workspace
+from hatch_cuda_kernels.plan import CompiledImage, CompileJob
+from hatch_cuda_kernels.pool import Pool
+from hatch_cuda_kernels.precompiled import Precompiled
+from hatch_cuda_kernels.prefix import prefix_of, shared_prefixes
+from hatch_cuda_kernels.sources import SourceFile
+
+LONG = Cost(1.0, 400 << 20)
+
+
+@pytest.fixture(scope="module")
+def space() -> Iterator[Workspace]:
+    """A workspace for all tests here: laying out the toolkit's headers takes longer than most compiles."""
+    with workspace() as found:
+        yield found
+
+
+def told(image: CompiledImage) -> dict[str, Any]:
+    """All that is known of an image but what it took to make it."""
+    return {**dataclasses.asdict(image), "seconds": 0, "memory": 0}
+
+
+class Counted:
+    """How many compiles used a precompiled prefix."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.used = self.given_up = 0
+        original = Precompiled.compile
+
+        def counted(this: Precompiled, job: CompileJob) -> CompiledImage | None:
+            image = original(this, job)
+            self.used += image is not None
+            self.given_up += image is None
+            return image
+
+        monkeypatch.setattr(Precompiled, "compile", counted)
+
+
+def with_prefix(jobs: list[CompileJob], space: Workspace) -> list[CompiledImage]:
+    """Compile jobs in this process with the prefix of the first."""
+    found = Precompiled.make(jobs[0], space)
+    images = [compile_job(job, space, found) for job in jobs]
+    if found is not None:
+        found.remove()
+    return images
+
+
+def told_alone(jobs: list[CompileJob], space: Workspace) -> list[dict[str, Any]]:
+    """What is known of the images that a loop over the jobs gives."""
+    return [told(compile_job(job, space)) for job in jobs]
+
+
+# -- which jobs may share ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        ("#include <a.h>\nint x;", "#include <a.h>\n"),
+        ("// c\n\n# include <a.h> // c\n/* c\n c */ #define N 3\n#include \"b.h\"\n#define M\nint x;",
+         "# include <a.h>\n#define N 3\n#include \"b.h\"\n"),
+        ("#define A \\\n 1\n#include <a.h>", "#define A  1\n#include <a.h>\n"),
+        ("#include <a.h>\r\nint x;\r\n", "#include <a.h>\n"),
+        ("int x;\n", None),
+        ("#define A\nint x;", None),
+        ("#include <a.h>\nint x;\n#include <b.h>\n", None),
+        ("#include <a.h>\n#ifdef X\n#include <b.h>\n#endif\n", None),
+        ("#ifdef X\n#endif\n#include <a.h>\n", None),
+        ("#include <a.h>\nint x;\n#if __has_include(<b.h>)\n#endif\n", None),
+        ("#include <a.h>\nint x;\n#include NAME\n", None),
+        ("#include NAME\n#include <a.h>\n", "#include NAME\n#include <a.h>\n"),
+        ("#include <a.h>\nint x;\n%:include <b.h>\n", None),
+        ("#pragma once\n#include <a.h>\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_prefix_of(text: str, prefix: str | None) -> None:
+    """The directives up to the last include; nothing where includes stand elsewhere or hang on a condition."""
+    found = prefix_of(SourceFile("k.cu", text.encode()))
+    assert found == (None if prefix is None else prefix.encode())
+
+
+COMMON = '#include "common.h"\n#include <cuda_fp16.h>\n'
+BASE: Mapping[str, str] = {"a.cu": COMMON + KERNEL, "b.cu": COMMON + KERNEL, "common.h": "#pragma once\n"}
+
+
+def sharing(root: Path, files: Mapping[str, str], first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two jobs have a prefix in common."""
+    root = write(root, {**BASE, **files})
+    options: dict[str, Any] = {"toolkit_headers": "auto"}
+    jobs = [
+        make_job(root, **{"source": "a.cu", **options, **first}),
+        make_job(root, **{"source": "b.cu", **options, **second}),
+    ]
+    keys = shared_prefixes(jobs)
+    return len(keys) == 2 and len(set(keys.values())) == 1
+
+
+def test_who_shares(tmp_path: Path) -> None:
+    """Two sources of one folder with the same includes share; another architecture, macro, option or path does not."""
+    assert sharing(tmp_path, {}, {}, {})
+    assert sharing(tmp_path, {"b.cu": "// other\n\n" + COMMON + "#define MINE 1\nint x;\n" + KERNEL}, {}, {})
+    other: Mapping[str, Any]
+    for other in (
+        {"arch": "sm_90"},
+        {"arch": "compute_80"},
+        {"defines": {"A": "1"}},
+        {"options": {"use-fast-math": True}},
+        {"include_dirs": ["include"]},
+        {"toolkit_headers": "bundled"},
+    ):
+        assert not sharing(tmp_path, {"include/unused.h": ""}, {}, other), other
+        assert sharing(tmp_path, {"include/unused.h": ""}, other, other), other
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"b.cu": "#define A\n" + COMMON + KERNEL},
+        {"b.cu": "#include <cuda_fp16.h>\n" + KERNEL},
+        {"b.cu": COMMON + KERNEL + "#include <cuda_bf16.h>\n"},
+        {"a.cu": COMMON + KERNEL + "// __FILE__\n#define F __FILE__\n"},
+        {"common.h": "#include <assert.h>\n#define F __FILE__\n"},
+        {"common.h": "#define T __TIME__\n"},
+        {"common.h": "#include SOME\n"},
+        {"common.h": '#ifdef NEVER\n#include "b.cu"\n#endif\n'},
+        {"common.h": "#if __has_include(\"a.cu\")\n#endif\n"},
+    ],
+)  # fmt: skip
+def test_who_does_not(tmp_path: Path, files: dict[str, str]) -> None:
+    """Another prefix, an include elsewhere, a header that asks for paths, the time or a source: each on its own."""
+    assert not sharing(tmp_path, files, {}, {})
+
+
+def test_same_text_in_another_folder(tmp_path: Path) -> None:
+    """The same line can mean another header in another folder, which NVRTC would not notice."""
+    files = {"sub/b.cu": COMMON + KERNEL, "sub/common.h": "#pragma once\n#define OTHER\n"}
+    assert not sharing(tmp_path, files, {}, {"source": "sub/b.cu"})
+
+
+@pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True}, {"pre-include": "common.h"}])
+def test_options_that_name_files(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Where an image tells of paths, or files are read ahead, each is compiled on its own."""
+    assert not sharing(tmp_path, {}, {"options": options}, {"options": options})
+
+
+# -- the same images ---------------------------------------------------------------------------------------------
+
+HEADER = """\
+#pragma once
+#define HERE __LINE__
+namespace { __device__ int hidden = 3; __device__ __noinline__ int helper(int x) { return x * hidden; } }
+template <int N> __device__ __noinline__ int plus(int x) { return x + N; }
+struct Base { __device__ virtual int f(int x) { static int calls; return x + ++calls; } };
+"""
+INCLUDES = '#include "inner.h"\n#include <cooperative_groups.h>\n#include <cub/warp/warp_reduce.cuh>\n'
+
+
+def body(number: int) -> str:
+    """A kernel that uses all of the headers, its own anonymous names, and lines."""
+    return f"""
+#define LOCAL {number}
+namespace {{ __device__ int mine = LOCAL; struct Tag {{ int x[LOCAL + 1]; }}; }}
+__device__ int lines = HERE;
+template <class T> __global__ void sized(T* p) {{ mine += sizeof(Tag); *p = mine; }}
+extern "C" __global__ void k{number}(int* p)
+{{
+    auto block = cooperative_groups::this_thread_block();
+    using Reduce = cub::WarpReduce<int>;
+    __shared__ typename Reduce::TempStorage storage;
+    int sum = Reduce(storage).Sum(p[threadIdx.x]);
+    Base base;
+    p[block.thread_rank()] = helper(sum) + plus<4>(sum) + plus<{number}>(sum) + HERE + lines + base.f(sum);
+}}
+"""
+
+
+def varied(root: Path) -> Path:
+    """Sources that begin with the same includes, with other comments, lines and macros."""
+    files = {f"k{n}.cu": f"// {n}\n" * n + INCLUDES.replace("\n", f" // {n}\n") + body(n) for n in range(4)}
+    return write(root, {**files, "inner.h": HEADER})
+
+
+@pytest.mark.parametrize(
+    ("arch", "options"),
+    [
+        ("sm_80", {}),
+        pytest.param("sm_90a", {"use-fast-math": True, "std": "c++20"}, marks=pytest.mark.slow),
+        pytest.param("compute_90", {"fma": False}, marks=pytest.mark.slow),
+        pytest.param("sm_120", {"max-register-count": 32, "restrict": True}, marks=pytest.mark.slow),
+    ],
+)
+def test_same_images(
+    tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, arch: str, options: dict[str, Any]
+) -> None:
+    """Images, kernels, resources, warnings and reads are those of compiles one by one, and the prefix is used."""
+    root = varied(tmp_path)
+    jobs = [
+        make_job(root, f"k{n}.cu", arch, toolkit_headers="auto", options=options, name_expressions=["sized<int>"])
+        for n in (0, 3)
+    ]
+    assert len(set(shared_prefixes(jobs).values())) == 1
+    counted = Counted(monkeypatch)
+    shared = with_prefix(jobs, space)
+    assert counted.used == len(jobs)
+    assert [told(image) for image in shared] == told_alone(jobs, space)
+    for job, image in zip(jobs, shared, strict=True):
+        assert image.reads.files == {file.label: file.sha256 for file in job.unit.closure.files.values()}
+
+
+def test_warnings_are_not_lost(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source's own warnings are told as ever; headers with a warning are compiled with each source."""
+    root = write(
+        tmp_path,
+        {
+            "a.cu": "#include <cuda_fp16.h>\n" + KERNEL.replace("{", "{ int unused;"),
+            "b.cu": "#include <cuda_fp16.h>\n" + KERNEL,
+            "warns.h": "static __device__ int never() { int unused; return 1; }\n",
+            "c.cu": '#include <cuda_fp16.h>\n#include "warns.h"\n' + KERNEL,
+        },
+    )
+    jobs = [make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu")]
+    counted = Counted(monkeypatch)
+    assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)
+    assert counted.used == 2
+    assert "unused" in str(compile_job(jobs[0], space).warnings)
+    third = make_job(root, "c.cu", toolkit_headers="auto")
+    assert "unused" in str(compile_job(third, space).warnings)
+    assert Precompiled.make(third, space) is None
+    assert [path for path in space.path.iterdir() if path.name.startswith("job-")] == []
+
+
+def test_a_header_that_changes_diagnostics(tmp_path: Path, space: Workspace) -> None:
+    """What a header switches off stays off in the source."""
+    files = {"quiet.h": "#pragma nv_diag_suppress 177\n"}
+    text = '#include <cuda_fp16.h>\n#include "quiet.h"\n' + KERNEL.replace("{", "{ int unused;")
+    jobs = [make_job(write(tmp_path, {**files, name: text}), name, toolkit_headers="auto") for name in ("a.cu", "b.cu")]
+    assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)
+
+
+def test_errors_are_those_of_a_compile_alone(tmp_path: Path, space: Workspace) -> None:
+    """A source that NVRTC refuses has its usual message, and host code is passed over as ever."""
+    root = write(
+        tmp_path,
+        {
+            "good.cu": "#include <cuda_fp16.h>\n" + KERNEL,
+            "bad.cu": "#include <cuda_fp16.h>\n" + KERNEL + "nonsense;\n",
+            "host.cu": "#include <cuda_fp16.h>\n" + KERNEL + "int main() { k<<<1, 1>>>(nullptr); return 0; }\n",
+        },
+    )
+    jobs = [make_job(root, name, toolkit_headers="auto") for name in ("good.cu", "host.cu")]
+    assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)
+    bad = make_job(root, "bad.cu", toolkit_headers="auto")
+    found = Precompiled.make(jobs[0], space)
+    assert found is not None
+    with pytest.raises(CompilationError) as shared:
+        compile_job(bad, space, found)
+    with pytest.raises(CompilationError) as alone:
+        compile_job(bad, space)
+    assert str(shared.value) == str(alone.value)
+
+
+def test_another_prefix_is_noticed(tmp_path: Path, space: Workspace) -> None:
+    """Were a prefix used for a job that does not have it, the compile would not count."""
+    root = write(tmp_path, {"a.cu": "#include <cuda_fp16.h>\n" + KERNEL, "b.cu": "#include <cuda_bf16.h>\n" + KERNEL})
+    first, other = (make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu"))
+    found = Precompiled.make(first, space)
+    assert found is not None
+    assert found.compile(other) is None
+    assert found.compile(make_job(root, "a.cu", "sm_90", toolkit_headers="auto")) is None
+    assert found.compile(first) is not None
+
+
+def test_nothing_where_it_cannot_be(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little room, or headers that do not compile: no prefix, and the jobs are compiled as ever."""
+    job = make_job(write(tmp_path, dict(BASE)), "a.cu", toolkit_headers="auto")
+    monkeypatch.setattr(precompiled, "_ROOM", 1 << 60)
+    assert Precompiled.make(job, space) is None
+    monkeypatch.undo()
+    assert Precompiled.make(job, space) is not None
+    broken = make_job(write(tmp_path, {"common.h": "nonsense;\n"}), "a.cu", toolkit_headers="auto")
+    assert Precompiled.make(broken, space) is None
+
+
+# -- never a stale one -------------------------------------------------------------------------------------------
+
+
+def build(root: Path, cache: KernelCache, space: Workspace) -> tuple[list[CompiledImage], int]:
+    """Images of all sources through the cache, with a prefix where any are missing, and how many those were."""
+    jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
+    images = {job: image for job in jobs if (image := cache.lookup(job)) is not None}
+    missing = [job for job in jobs if job not in images]
+    for job, image in zip(missing, with_prefix(missing, space) if missing else [], strict=True):
+        cache.store(job, image)
+        images[job] = image
+    return [images[job] for job in jobs], len(missing)
+
+
+def test_edited_headers_inside_a_prefix(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit of a header that was compiled once for all recompiles all its users, and of one that none reads none."""
+    start = '#include "outer.h"\n#include <cuda_fp16.h>\n'
+    texts = {f"k{n}.cu": start + KERNEL.replace("1", f"VALUE + {n}") for n in range(4)}
+    outer = '#include "deep.h"\n#ifdef NEVER\n#include "unread.h"\n#endif\n'
+    headers = {"outer.h": outer, "deep.h": "#define VALUE 1\n", "unread.h": "// a\n"}
+    root = write(tmp_path / "project", {**texts, **headers})
+    cache = KernelCache.open(str(tmp_path / "cache"))
+    counted = Counted(monkeypatch)
+    first, compiled = build(root, cache, space)
+    assert compiled == 4
+    for image, number in zip(first, range(4), strict=True):
+        assert set(image.reads.files) == {f"k{number}.cu", "outer.h", "deep.h"}
+    assert build(root, cache, space)[1] == 0
+    write(root, {"unread.h": "// b\n"})
+    assert build(root, cache, space)[1] == 0
+    write(root, {"deep.h": "#define VALUE 2\n"})
+    second, compiled = build(root, cache, space)
+    assert compiled == 4
+    assert all(one.data != two.data for one, two in zip(first, second, strict=True))
+    write(root, {"k2.cu": texts["k2.cu"] + "// edited\n"})
+    assert build(root, cache, space)[1] == 1
+    write(root, {"k2.cu": texts["k2.cu"], "deep.h": "#define VALUE 1\n"})
+    assert [told(image) for image in build(root, cache, space)[0]] == [told(image) for image in first]
+    assert (counted.used, counted.given_up) == (9, 0)
+
+
+@pytest.mark.slow
+def test_workers_share(tmp_path: Path, space: Workspace) -> None:
+    """Workers that share prefixes give what a loop over all jobs gives, with other jobs between."""
+    root = varied(tmp_path)
+    write(root, {"plain.cu": KERNEL})
+    jobs = [make_job(root, f"k{n}.cu", arch, toolkit_headers="auto") for n in range(4) for arch in ("sm_80", "sm_90")]
+    jobs.insert(3, make_job(root, "plain.cu"))
+    with closing(Pool(2)) as pool:
+        results = dict(pool.compile(jobs, space, lambda job: LONG))
+    for job in (jobs[0], jobs[3], jobs[6], jobs[-1]):
+        result = results[job]
+        assert isinstance(result, CompiledImage), result
+        assert told(result) == told(compile_job(job, space))
+    assert len(results) == len(jobs)
+    if os.path.exists("/proc/self/status"):
+        assert all(isinstance(result, CompiledImage) and result.memory > 50 << 20 for result in results.values())
+
+
+def test_a_crash_with_a_prefix_is_not_the_job_s(
+    tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that dies over a precompiled prefix costs nothing: its job is compiled without."""
+    texts = {f"k{n}.cu": "#include <cuda_fp16.h>\n" + KERNEL.replace("1", str(n)) for n in range(4)}
+    jobs = [make_job(write(tmp_path, texts), f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
+    code = "import os, hatch_cuda_kernels.precompiled as p; p.Precompiled.make = lambda *a: os.abort(); "
+    monkeypatch.setattr("hatch_cuda_kernels.worker._START", code.join(
+        ["import sys; sys.path[:] = {path!r}; ", "from hatch_cuda_kernels.worker import main; main()"]
+    ))  # fmt: skip
+    with closing(Pool(1)) as pool:
+        results = dict(pool.compile(jobs, space, lambda job: LONG))
+    assert [type(result) for result in results.values()] == [CompiledImage] * 4
+
+
+def test_stage_of_a_member_is_the_same_tree(tmp_path: Path, space: Workspace) -> None:
+    """A job that shares sees the headers of the prefix and no other source."""
+    files = {"k0.cu": '#include "inner.h"\n#include <cuda_fp16.h>\n' + KERNEL, "k1.cu": KERNEL, "inner.h": HEADER}
+    job = make_job(write(tmp_path, files), "k0.cu", toolkit_headers="auto")
+    found = Precompiled.make(job, space)
+    assert found is not None
+    stage: Stage = found._stage
+    names = {path.name for path in stage.path.joinpath("tree").rglob("*") if path.is_file()}
+    assert names == {"k0.cu", "inner.h"}
+    found.remove()
+    assert not stage.path.exists()
