@@ -24,7 +24,7 @@ from .plan import CompiledImage, CompileJob
 from .prefix import shared_prefixes
 from .schedule import Schedule, Task
 from .toolchain import Toolchain
-from .worker import Request, Worker, ask_toolchain, ending, no_worker
+from .worker import Request, Worker, ask_toolchain, ending, no_room, no_worker
 
 __all__ = ["Pool", "Result", "compile_all"]
 
@@ -170,5 +170,5 @@ def _cause(space: Workspace) -> str:
     """What may have ended a worker. NVRTC aborts, with other words, where it cannot write its trace."""
     with suppress(OSError):
         if shutil.disk_usage(space.path).free < _LITTLE_ROOM:
-            return f"there is no room left on the file system of {space.path}; set TMPDIR to another"
+            return no_room(space)
     return "a crash of NVRTC, or the machine had no memory left"

@@ -10,6 +10,7 @@ cannot remove its temporary folder any more, so its workers do.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import pickle
 import queue
@@ -31,7 +32,7 @@ from .plan import CompileJob
 from .precompiled import Precompiled
 from .toolchain import Toolchain, probe
 
-__all__ = ["Request", "Worker", "ask_toolchain", "ending", "main", "no_worker"]
+__all__ = ["Request", "Worker", "ask_toolchain", "ending", "main", "no_room", "no_worker"]
 
 _PROBE = "probe"
 _LAST_SECONDS = 30.0
@@ -99,8 +100,11 @@ class _Desk:
         except CudaKernelsError as error:
             return error
         except Exception as error:  # a library's own; the build reports it for this image and goes on
-            what = request.job if isinstance(request, Request) else request
-            return ToolchainError(f"{what}: {type(error).__name__}: {error}")
+            if not isinstance(request, Request):
+                return ToolchainError(f"{request}: {type(error).__name__}: {error}")
+            full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+            why = no_room(request.space) if full else f"{type(error).__name__}: {error}"
+            return ToolchainError(f"{request.job}: {why}")
 
     def _compile(self, request: Request) -> object:
         forget_peak()
@@ -213,6 +217,11 @@ def ask_toolchain(worker: Worker | None = None) -> Toolchain:
 def no_worker(error: OSError) -> ToolchainError:
     """The error where no process can be started."""
     return ToolchainError(f"no process can be started to compile in ({error}); set HATCH_CUDA_KERNELS_JOBS lower")
+
+
+def no_room(space: Workspace) -> str:
+    """What is said where a compile cannot write its files."""
+    return f"there is no room left on the file system of {space.path}; set TMPDIR to another"
 
 
 def ending(code: int | None) -> str:
