@@ -19,11 +19,17 @@ import json
 import os
 import posixpath
 import re
+import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from nvcc import compile_with_nvcc, differences
 
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.errors import CudaKernelsError
@@ -35,6 +41,7 @@ from hatch_cuda_kernels.plan import CompiledImage, CompileJob, Unit, make_unit
 from hatch_cuda_kernels.pool import compile_all
 from hatch_cuda_kernels.sources import ProjectTree, scan_text
 from hatch_cuda_kernels.standins import standins
+from hatch_cuda_kernels.toolkit import installed_roots
 from hatch_cuda_kernels.worker import ask_toolchain
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -140,6 +147,7 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One row for each file and architecture."""
     release = ask_toolchain().release
     rows: dict[CompileJob, dict[str, Any]] = {}
+    roots: dict[CompileJob, Path] = {}
     for root in args.folders:
         folder = Folder(root)
         tree = ProjectTree(root)
@@ -152,13 +160,31 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 continue
             for arch in args.arch:
                 job = CompileJob(unit=unit, architecture=Architecture.parse(arch), release=release)
-                rows[job] = {**row, "arch": arch}
+                rows[job], roots[job] = {**row, "arch": arch}, root
     with workspace() as space:
         results = compile_all(list(rows), space, workers=args.jobs, timeout=args.timeout)
         for count, (job, result) in enumerate(results, 1):
             print(f"\r{count}/{len(rows)}", end="", file=sys.stderr, flush=True)
-            yield {**rows[job], **_outcome(result)}
+            row = {**rows[job], **_outcome(result)}
+            if args.nvcc and isinstance(result, CompiledImage):
+                row["nvcc"] = _compared(args.nvcc, roots[job], job, result)
+            yield row
     print(file=sys.stderr)
+
+
+def _compared(nvcc: Path, root: Path, job: CompileJob, image: CompiledImage) -> dict[str, str] | None:
+    """Kernels that nvcc makes otherwise from the same file; None where it cannot compile the file here."""
+    options = ["--expt-relaxed-constexpr", *(f"-I{root / folder}" for folder in job.unit.include_dirs)]
+    options += [f"-I{folder.path}" for folder in installed_roots()]
+    if job.unit.options.get("std"):
+        options.append(f"-std={job.unit.options['std']}")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "image.cubin")
+        try:
+            refused = compile_with_nvcc(nvcc, root / job.unit.source, str(job.architecture), target, options)
+        except subprocess.TimeoutExpired:
+            return None
+        return None if refused is not None else differences(image.data, target.read_bytes())
 
 
 def _outcome(result: CompiledImage | CudaKernelsError) -> dict[str, Any]:
@@ -182,6 +208,14 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     lines.append(f"| compiled with host code passed over | {sum(row['cause'] is None for row in rows) - written} |")
     causes = Counter(row["cause"] for row in rows if row["cause"] is not None)
     lines += [f"| {cause} | {count} |" for cause, count in causes.most_common()]
+    compared = [row for row in rows if row.get("nvcc") is not None]
+    if compared:
+        kinds = Counter(re.sub(r":.*", "", what) for row in compared for what in row["nvcc"].values())
+        kernels = sum(row["kernels"] for row in compared)
+        different = sum(count for what, count in kinds.items() if what != "only with nvcc")
+        lines += ["", f"| held against nvcc: {len(compared)} files | kernels |", "|---|---|"]
+        lines.append(f"| the same machine code, parameters and constants | {kernels - different} |")
+        lines += [f"| {what} | {count} |" for what, count in kinds.most_common()]
     return "\n".join(lines)
 
 
@@ -194,6 +228,7 @@ def main() -> None:
     parser.add_argument("--std", help="language standard, such as c++20")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one compile")
     parser.add_argument("--jobs", type=int, default=available_cores())
+    parser.add_argument("--nvcc", type=Path, help="an nvcc of NVRTC's release, to hold every kernel against its own")
     parser.add_argument("-o", "--output", type=Path, help="write each file's outcome and message there, as JSON")
     args = parser.parse_args()
     args.arch = args.arch or ["sm_80"]

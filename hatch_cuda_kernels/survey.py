@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,7 @@ class Source:
     """Whether it has kernels that are no templates."""
     host_code: bool
     templates: tuple[Template, ...]
+    """Those of its kernels that are templates; none where the build compiles all instances unasked."""
 
 
 def tree_files(root: Path) -> list[str]:
@@ -197,22 +198,39 @@ class _Survey:
         kernels = {kernel.name: kernel for name in reads for kernel in self._kernels_of(name)}
         plain = any(kernel.parameters is None for kernel in kernels.values())
         own = {kernel.name for kernel in self._kernels_of(label)}
-        templates = [
-            Template(
-                name=kernel.name,
-                instances=tuple(sorted(instances[kernel.name])),
-                used=any(kernel.name in self._mentions.get(name, ()) for name in reads),
-                guess=kernel.guess,
-            )
-            for kernel in kernels.values()
-            if kernel.parameters is not None and (kernel.name in own or not plain)
-        ]
         opened = [file for name in reads if (file := self._open(name))]
+        host_code = any(_HOST.search(file.data) for file in opened[:1])
+        asked = _asked_by_host_code({file.label: file.data for file in opened}) if host_code else {}
+        templates, unasked = [], False
+        for kernel in kernels.values():
+            if kernel.parameters is not None and (kernel.name in own or not plain):
+                given = asked.get(kernel.name, {})
+                named = {instance.replace(" ", ""): instance for instance in instances[kernel.name]}
+                unasked |= not given or bool(named.keys() - given.keys())
+                templates.append(
+                    Template(
+                        name=kernel.name,
+                        instances=tuple(sorted({**named, **given}.values())),
+                        used=any(kernel.name in self._mentions.get(name, ()) for name in reads),
+                        guess=kernel.guess,
+                    )
+                )
         return Source(
             label=label,
             has_kernels=bool(kernels) or any(defines_kernel_macro(file.data) for file in opened),
             own=not _NOT_SHIPPED & set(label.split("/")[:-1]),
             plain_kernels=plain,
-            host_code=any(_HOST.search(file.data) for file in opened[:1]),
-            templates=tuple(templates),
+            host_code=host_code,
+            templates=tuple(templates) if unasked else (),
         )
+
+
+def _asked_by_host_code(texts: Mapping[str, bytes]) -> dict[str, dict[str, str]]:
+    """Kernel template -> the instances that a build compiles unasked: without white space -> as they are listed."""
+    from .hostcode import Surroundings, mentions
+
+    found: dict[str, dict[str, str]] = {}
+    for mention in mentions(texts, Surroundings.of(texts.values())):
+        for text in mention.expressions:
+            found.setdefault(text.partition("<")[0], {})[text.replace(" ", "")] = text
+    return found

@@ -34,7 +34,8 @@ def install_nvcc(folder: Path) -> Path:
 def compile_with_nvcc(nvcc: Path, source: Path, arch: str, target: Path, options: Sequence[str] = ()) -> str | None:
     """Compile a file as it is into a cubin; nvcc's messages where it refuses."""
     compiler = shutil.which("g++") or "g++"
-    command = [str(nvcc), "-cubin", f"-arch={arch}", "-std=c++17", "-ccbin", compiler, "-w", *options]
+    command = [str(nvcc), "-cubin", f"-arch={arch}", "-ccbin", compiler, "-w", *options]
+    command += [] if any(option.startswith("-std=") for option in options) else ["-std=c++17"]
     command += [f"-I{nvcc.parent.parent / 'include' / 'cccl'}", str(source), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     return None if done.returncode == 0 else done.stdout + done.stderr

@@ -37,6 +37,7 @@ KERNELS = {
     "load-inline": ("clip", {"clip_kernel"}),
     "cuda-extension": ("blend", {"blend_kernel"}),
     "cmake": ("tally", {"tally"}),
+    "nvcc": ("relax", {"relax<double,256>", "relax<float,256>"}),
     "pycuda": ("stencil", {"smooth"}),
     "numba": ("orbit", {"advance"}),
 }
@@ -88,7 +89,7 @@ def test_strings_are_the_same_machine_code(tmp_path: Path, name: str) -> None:
     assert wanted
 
 
-@pytest.mark.parametrize("name", ["cuda-extension", "cmake"])
+@pytest.mark.parametrize("name", ["cuda-extension", "cmake", "nvcc"])
 def test_init_writes_the_table(tmp_path: Path, name: str) -> None:
     """`init` on the project before gives the hook table of the one after, and the sources are the same files."""
     before, after = PROJECTS / name / "before", PROJECTS / name / "after"
@@ -142,6 +143,10 @@ STAND_INS = {
         Device().set_current()
         import tally
         tally.tally(Stream.from_handle(0), 4096, 8192, 1000)
+    """,
+    "nvcc": """
+        import relax
+        relax.relax(numpy.zeros(1000), 1, 0.5)
     """,
     "pycuda": """
         import stencil

@@ -281,7 +281,11 @@ class TestSources:
         ("source", "python", "expressions"),
         [
             ("namespace a { namespace b { " + TEMPLATE + "} }", "'a::b::fill<float, 4>'", ["a::b::fill<float, 4>"]),
-            (TEMPLATE + "void f(float *x) { fill<float, 4><<<1, 1>>>(x); }\n", "", ["fill<float, 4>"]),
+            (
+                TEMPLATE + "void f(float *x) { fill<float, 4><<<1, 1>>>(x); }\n",
+                "'fill<float, 8>'",
+                ["fill<float, 4>", "fill<float, 8>"],
+            ),
             (TEMPLATE + "// fill<int, 4>\n", "", ["fill<float, 32>"]),
             (TEMPLATE + "template <class T> void f(T *x) { fill<T, 4><<<1, 1>>>(x); }\n", "", None),
             (TEMPLATE + "template <typename T, int N> __global__ void fill(T *, int);\n", "", ["fill<float, 32>"]),
@@ -307,6 +311,13 @@ class TestSources:
         assert [module.get("name-expressions") for module in modules] == [expressions]
         if expressions is None:
             assert "# name-expressions = [" in proposal.addition
+
+    def test_instances_that_the_build_takes(self, tmp_path: Path) -> None:
+        """What host code launches is not listed: the build compiles it unasked."""
+        source = TEMPLATE + "void f(float *x) { const int n = 4; fill<float, n><<<1, 1>>>(x); }\n"
+        made = project(tmp_path, {**NAMED, "demo/a.cu": source})
+        proposal = propose(made.root, {})
+        assert not table(proposal).get("modules") and "name-expressions" not in proposal.addition
 
     def test_headers(self, tmp_path: Path) -> None:
         """Folders are found through headers of headers; what the toolkit has is not looked for in the project."""

@@ -144,6 +144,7 @@ LATE = {
     "loader": "driver fallback",
     "package": "plan sources",
     "stores": "base layered layers location opening",
+    "survey": "hostcode",
     "stores.opening": "database memory remote",
     "target": "build",
     "toolchain": "cubin",
