@@ -193,6 +193,7 @@ def _shipped(manifest: Manifest | None) -> Mapping[str, ShippedFile]:
 # -- as people read it -------------------------------------------------------------------------------------------
 
 _FEW = 40
+"""Rows of each part; what moved most comes first where numbers moved."""
 
 
 def headline(found: Difference) -> str:
@@ -241,7 +242,9 @@ def _text(found: Difference, width: int | None, ink: Ink) -> Iterator[str]:
         for title, rows in sections(found):
             if len(rows) > 1:
                 yield f"\n{title}"
-                yield from table(rows, width, left=2, ink=ink, styles={"gone": "red", "new": "green"})
+                yield from table(rows[: _FEW + 1], width, left=2, ink=ink, styles={"gone": "red", "new": "green"})
+                if len(rows) > _FEW + 1:
+                    yield f"... and {len(rows) - _FEW - 1} more; --json has all"
 
 
 def markdown_lines(found: Difference) -> Iterator[str]:

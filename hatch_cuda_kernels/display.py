@@ -71,15 +71,19 @@ def table(
 ) -> list[str]:
     """Lines of a table whose first row is its head: `left` columns to the left, the others to the right.
 
-    Columns that do not fit into `width` follow in further blocks, each with the first column, which is shortened
-    where it takes more than half. `styles` maps the text of a cell to its style.
+    Where it is wider than `width`, the first column is shortened, down to three tenths of it; columns that do not fit
+    even so follow in further blocks, each with the left columns. `styles` maps the text of a cell to its style.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     if width is not None:
-        rows = [[_shortened(cell, width // 2 if i == 0 else width // 3) for i, cell in enumerate(row)] for row in rows]
+        rows = [[row[0], *(_shortened(cell, width // 4) for cell in row[1:])] for row in rows]
+        over = sum(max(map(len, column)) + len(_GAP) for column in zip(*rows, strict=True)) - len(_GAP) - width
+        if over > 0:
+            first = max(max(len(row[0]) for row in rows) - over, width * 3 // 10)
+            rows = [[_shortened(row[0], first), *row[1:]] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines: list[str] = []
-    for block in _blocks(widths, width):
+    for block in _blocks(widths, width, left):
         if lines:
             lines.append("")
         for number, row in enumerate(rows):
@@ -91,15 +95,16 @@ def table(
     return lines
 
 
-def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """Columns of each block: the first one, and as many others as fit."""
-    blocks: list[list[int]] = [[0]]
-    taken = widths[0]
-    for index in range(1, len(widths)):
+def _blocks(widths: Sequence[int], width: int | None, left: int) -> list[list[int]]:
+    """Columns of each block: the left ones, and as many others as fit."""
+    start = sum(widths[:left]) + len(_GAP) * (left - 1)
+    blocks: list[list[int]] = [list(range(left))]
+    taken = start
+    for index in range(left, len(widths)):
         needed = len(_GAP) + widths[index]
-        if width is not None and taken + needed > width and len(blocks[-1]) > 1:
-            blocks.append([0])
-            taken = widths[0]
+        if width is not None and taken + needed > width and len(blocks[-1]) > left:
+            blocks.append(list(range(left)))
+            taken = start
         blocks[-1].append(index)
         taken += needed
     return blocks

@@ -19,6 +19,9 @@ from .package import Files, InstalledPackage, find_files
 
 __all__ = ["Place", "TargetError", "editable_install", "open_packages", "places"]
 
+_CHUNK = 1 << 20
+_MOST_BYTES = 1 << 30
+"""Of one file of ours in a wheel; a few bytes of a zip file can claim any number."""
 _TAIL = f"{DIRECTORY}/{MANIFEST_FILE}"
 
 
@@ -149,10 +152,15 @@ def _in_wheel(path: Path) -> Iterator[Place]:
         raise ManifestError(f"{path} is no wheel, or a damaged one ({error})") from None
     names = archive.namelist()
     ours = tuple(_below(names))
+    for entry in archive.infolist():
+        if entry.filename.startswith(ours) and entry.file_size > _MOST_BYTES:
+            raise ManifestError(f"{path}: {entry.filename} claims {entry.file_size} bytes, which no such file has")
     for name in names:
         if not name.startswith(ours):  # ours are read, and judged, one by one
             try:
-                archive.read(name)
+                with archive.open(name) as stream:
+                    while stream.read(_CHUNK):
+                        pass
             except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError, EOFError) as error:
                 raise ManifestError(f"{path} is damaged: {name} cannot be read ({error})") from None
     for folder in ours:

@@ -14,7 +14,7 @@ from typing import Any
 from .arch import Architecture, Capability, format_capability
 from .cache import KernelCache
 from .costs import Costs
-from .coverage import cover, holes
+from .coverage import cover, holes, names_text
 from .cubin import read_cubin, read_ptx
 from .display import print_json, printable
 from .elf import ImageFormatError
@@ -112,9 +112,11 @@ def _uncovered(
     """Kernels that a required compute capability would not get. The fallback, where it counts, needs NVRTC there."""
     way = "the run-time fallback, which --allow-jit would accept" if manifest.fallback is not None else "nothing"
     what = "nothing" if jit else way
+    alike: dict[str, list[str]] = {}
     for row, bare in holes(cover(manifest, required, driver), jit=jit):
-        names = ", ".join(map(format_capability, bare))
-        text = f"{row.module}:{row.kernel} has {what} for {names} under a driver of CUDA {format_capability(driver)}"
+        alike.setdefault(", ".join(map(format_capability, bare)), []).append(f"{row.module}:{row.kernel}")
+    for where, names in alike.items():
+        text = f"{names_text(names)}: {what} for {where} under a driver of CUDA {format_capability(driver)}"
         yield Problem(f"{top}/{MANIFEST_FILE}", text)
 
 

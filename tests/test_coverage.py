@@ -19,6 +19,7 @@ from hatch_cuda_kernels.coverage import cover, default_drivers, group_rows, hole
 from hatch_cuda_kernels.manifest import Fallback, Image, Manifest, Module
 from hatch_cuda_kernels.selection import select
 
+ALL = "late:both, late:late, scale:scale"
 ONLY_HOPPER = '#if __CUDA_ARCH__ >= 900\nextern "C" __global__ void late(int *x) { *x = 1; }\n#endif\n'
 
 
@@ -116,8 +117,14 @@ def test_command(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], []),
         (["--require", "9.0", "12.0"], []),
-        (["--require", "9.0", "12.0", "--driver", "13.0"], ["12.0"] * 3),
-        (["--require", "8.0", "9.0"], ["late:late has the run-time fallback, which --allow-jit would accept for 8.0"]),
+        (
+            ["--require", "9.0", "12.0", "--driver", "13.0"],
+            ["late:both, late:late, scale:scale: the run-time", "for 12.0 under a driver of CUDA 13.0"],
+        ),
+        (
+            ["--require", "8.0", "9.0"],
+            ["late:late: the run-time fallback, which --allow-jit would accept for 8.0 under"],
+        ),
         (["--require", "8.0", "--require", "7.5", "--allow-jit"], []),
         (["--require", "7.5", "8.6"], ["late:both", "late:late", "7.5, 8.6", "scale:scale"]),
     ],
@@ -137,7 +144,7 @@ def test_require_without_fallback(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert project.build().status == 0
     for more in ([], ["--allow-jit"]):
         assert main(["verify", str(project.wheel()), "--require", "10.0", *more]) == 1
-        assert "scale:scale has nothing for 10.0" in capsys.readouterr().out
+        assert "scale:scale: nothing for 10.0" in capsys.readouterr().out
 
 
 def test_require_misuse(wheel: Path) -> None:

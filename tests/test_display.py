@@ -65,12 +65,21 @@ def test_table_in_blocks() -> None:
     rows = [["kernel", "aaaa", "bbbb", "cccc"], ["one", "1", "2", "3"]]
     assert table(rows) == ["kernel  aaaa  bbbb  cccc", "one        1     2     3"]
     assert table(rows, 20) == ["kernel  aaaa  bbbb", "one        1     2", "", "kernel  cccc", "one        3"]
+    assert table(rows, 20, left=2) == [
+        "kernel  aaaa  bbbb", "one     1        2", "", "kernel  aaaa  cccc", "one     1        3",
+    ]  # fmt: skip
+    long = [["kernel", "n"], ["a_long_name_of_a_kernel", "1"]]
+    assert table(long, 20) == ["kernel             n", "a_long_n…a_kernel  1"]
 
 
-@given(st.lists(st.lists(st.text(max_size=60), min_size=4, max_size=4), min_size=1, max_size=5), st.integers(40, 120))
-def test_any_table_fits(rows: list[list[str]], width: int) -> None:
+@given(
+    st.lists(st.lists(st.text(max_size=60), min_size=4, max_size=4), min_size=1, max_size=5),
+    st.integers(40, 120),
+    st.integers(1, 2),
+)
+def test_any_table_fits(rows: list[list[str]], width: int, left: int) -> None:
     """Whatever the cells hold, no line is longer than the width, and nothing in it steers a terminal."""
-    for line in table(rows, width):
+    for line in table(rows, width, left=left):
         assert len(line) <= width
         assert line.isprintable()
 

@@ -22,16 +22,16 @@ ARROWS = {
     "arch": "",
     "arguments": "catalog errors",
     "budgets": "config display errors manifest",
-    "build": "advice arch budgets cache config costs display errors jobs machine manifest modules nvrtc plan pool "
-    "sbom sources toolchain variants",
+    "build": "advice arch budgets cache config costs display errors "
+    "jobs machine manifest modules nvrtc plan pool sbom sources toolchain variants",
     "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state",
     "catalog": "arch errors manifest package selection variants",
     "cli": "_version arch errors target",
     "compilation": "arch compiler config display errors installed jobs modules nvrtc plan sources toolchain",
     "compiler": "advice errors hostcode instances linker manifest nvrtc outcome plan precompiled sources standins",
     "config": "arch errors manifest options stores.location toolkit variants",
-    "coverage": "arch catalog display manifest selection target",
     "costs": "plan toolchain",
+    "coverage": "arch catalog display manifest selection target",
     "cubin": "arch elf manifest",
     "diff": "display manifest target",
     "display": "",
@@ -124,8 +124,8 @@ ARROWS = {
     "transfer": "arch build cache config display errors jobs modules "
     "plan stores.location stores.opening toolchain worker",
     "variants": "manifest",
-    "verify": "arch cache costs coverage cubin display elf errors jobs machine manifest nvrtc package plan pool "
-    "target toolchain",
+    "verify": "arch cache costs coverage cubin display elf errors "
+    "jobs machine manifest nvrtc package plan pool target toolchain",
     "warm": "arch catalog display fallback loader manifest package plan selection target",
     "worker": "compiler errors machine nvrtc plan precompiled toolchain",
 }
