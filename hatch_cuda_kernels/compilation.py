@@ -72,11 +72,11 @@ def run(
     if output is not None:
         Path(output).write_bytes(image.data)
     if as_json:
-        print_json({"schema": 1, "source": job.unit.source, **_facts(image)})
+        print_json({"schema": 1, "sources": list(sources), **_facts(image)})
         return 0
     for warning in image.warnings:
         print(printable(warning, "\n\t"), file=sys.stderr)
-    print(f"{job.unit.source} for {job.architecture}: {format_size(len(image.data))} in {image.seconds:.2f} s")
+    print(f"{' '.join(sources)} for {job.architecture}: {format_size(len(image.data))} in {image.seconds:.2f} s")
     head = ["kernel", "registers", "shared", "local", "stack", "constant", "spill"]
     rows = [
         [name, *(map(str, found.to_dict().values()) if (found := image.entries[symbol]) else "------")]

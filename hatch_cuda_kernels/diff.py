@@ -15,7 +15,7 @@ from .target import open_packages
 
 __all__ = ["Difference", "Move", "compare", "headline", "markdown_lines", "run", "sections"]
 
-_SETTINGS = "source options defines include_dirs name_expressions toolkit_headers host_code".split()
+_SETTINGS = "source linked options defines include_dirs name_expressions toolkit_headers host_code".split()
 
 
 @dataclass(frozen=True, kw_only=True)

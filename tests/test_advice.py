@@ -27,11 +27,11 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ("sm_100", BODY.format('asm volatile("tcgen05.fence::before_thread_sync;");'), "sm_100a"),
         ("sm_75", BODY.format('asm volatile("cp.async.commit_group;");'), "begins with sm_80; .* __CUDA_ARCH__ >= 800"),
         ("sm_80", BODY.format("auto f = [] __device__ (int x) { return x; }; *p = f(1);"), "no extended lambdas"),
-        ("sm_80", KERNEL + 'extern "C" __global__ void m(int *p) { k<<<1, 1>>>(p); }', "launch both from the host"),
+        ("sm_80", KERNEL + 'extern "C" __global__ void m(int *p) { k<<<1, 1>>>(p); }', "launch from the host"),
         ("sm_80", "constexpr int one() { return 1; }\n" + BODY.format("*p = one();"), "no --expt-relaxed-constexpr"),
         ("sm_80", BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", BODY.format("__half h = 1;"), "__half is declared by <cuda_fp16.h>"),
-        ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "<vector> is a header of the host"),
+        ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
     ],
     ids="suffix family newer lambda launch constexpr std include host-header missing".split(),
@@ -136,6 +136,24 @@ def test_repeat_gives_the_same_image(tmp_path: Path) -> None:
     done = _compile(repeat_command(job), root, "-o", "k.cubin")
     assert done.returncode == 0, done.stderr
     assert (root / "k.cubin").read_bytes() == compile_alone(job).data
+
+
+def test_repeat_a_linked_module(tmp_path: Path) -> None:
+    """A module of several sources is linked again by its line."""
+    table = 'archs = ["sm_80"]\n[[tool.hatch.build.hooks.cuda-kernels.modules]]\nsource = ["demo/a.cu", "demo/b.cu"]\n'
+    table += "options = { link-time-optimization = true }\n"
+    caller = '__device__ int twice(int v);\nextern "C" __global__ void k(int *x) { *x = twice(*x); }\n'
+    files = {"demo/a.cu": caller, "demo/b.cu": "__device__ int other(int v) { return v; }\n"}
+    project = make_project(tmp_path, table, files)
+    run = project.build()
+    assert run.status == 1
+    (line,) = [line[len("repeat: ") :] for line in run.output.splitlines() if line.startswith("repeat: ")]
+    again = _compile(line, project.root)
+    assert again.returncode == 1
+    assert "twice" in again.stderr and "nvJitLink" in again.stderr
+    project.write({"demo/b.cu": "__device__ int twice(int v) { return 2 * v; }\n"})
+    done = _compile(line, project.root)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
