@@ -89,6 +89,12 @@ _OBJECT_MACRO = re.compile(
     rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)(?:[ \t\f\v]+(?P<body>[^\r\n]*))?[\r]?$",
     re.MULTILINE,
 )
+_FUNCTION_MACRO = re.compile(
+    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)"
+    rb"\((?P<parameters>[^)\r\n]*)\)(?P<body>[^\r\n]*)",
+    re.MULTILINE,
+)
+_CALL = re.compile(r"([A-Za-z_]\w*)[ \t]*\([ \t]*([\w./-]+)[ \t]*\)")
 _HAS = re.compile(rb"\b__has_(?:include_next|include|embed)?\b")
 _INDIRECT = "__has_include"
 """Stands among computed operands for a question that a macro asks in the text's place."""
@@ -104,7 +110,10 @@ def without_comments(data: bytes) -> bytes:
 
 def scan_text(data: bytes) -> Scan:
     """Find every include that some set of macros could make active. Comments and string literals are not code."""
-    text = without_comments(data)
+    return _scan_code(without_comments(data))
+
+
+def _scan_code(text: bytes) -> Scan:
     includes: dict[Include, None] = {}
     computed: dict[str, None] = {}
     for match in [*_DIRECTIVE.finditer(text), *_HAS_INCLUDE.finditer(text)]:
@@ -150,9 +159,14 @@ class SourceFile:
         return hashlib.sha256(self.data).hexdigest()
 
     @cached_property
+    def code(self) -> bytes:
+        """The text without its comments."""
+        return without_comments(self.data)
+
+    @cached_property
     def scan(self) -> Scan:
         """What it could include."""
-        return scan_text(self.data)
+        return _scan_code(self.code)
 
 
 def text_problem(data: bytes) -> str | None:
@@ -371,9 +385,9 @@ class _Walk:
             computed.append((next(iter(self.files)), _INDIRECT))
         if not computed:
             return
-        macros = _macro_bodies(self.files.values(), defines)
+        macros = _Macros(self.files.values(), defines)
         for label, operand in computed:
-            literals = _literals(operand, macros)
+            literals = macros.literals(operand)
             if literals is not None:
                 self.follow((label, literal) for literal in literals)
                 continue
@@ -391,26 +405,45 @@ class _Walk:
                         )
 
 
-def _macro_bodies(files: Iterable[SourceFile], defines: Mapping[str, str | bool]) -> dict[str, set[str]]:
-    """Every body that an object-like macro is given anywhere."""
-    macros: dict[str, set[str]] = {name: {"1" if value is True else str(value)} for name, value in defines.items()}
-    for file in files:
-        for match in _OBJECT_MACRO.finditer(without_comments(file.data)):
-            macros.setdefault(os.fsdecode(match["name"]), set()).add(os.fsdecode((match["body"] or b"").strip()))
-    return macros
+class _Macros:
+    """Every body that a macro is given anywhere, and the parameters of function-like ones."""
 
+    def __init__(self, files: Iterable[SourceFile], defines: Mapping[str, str | bool]) -> None:
+        self.objects: dict[str, set[str]] = {
+            name: {"1" if value is True else str(value)} for name, value in defines.items()
+        }
+        self.functions: dict[str, set[tuple[str, str]]] = {}
+        for file in files:
+            for match in _OBJECT_MACRO.finditer(file.code):
+                body = os.fsdecode((match["body"] or b"").strip())
+                self.objects.setdefault(os.fsdecode(match["name"]), set()).add(body)
+            for match in _FUNCTION_MACRO.finditer(file.code):
+                found = os.fsdecode(match["parameters"].strip()), os.fsdecode(match["body"].strip())
+                self.functions.setdefault(os.fsdecode(match["name"]), set()).add(found)
 
-def _literals(operand: str, macros: Mapping[str, set[str]], depth: int = 0) -> list[Include] | None:
-    """All header names that `operand` can stand for, or None where that cannot be told."""
-    literal = re.fullmatch(r'<([^>]+)>|"([^"]+)"', operand)
-    if literal:
-        return [Include(literal[1] or literal[2], literal[1] is None)]
-    if not re.fullmatch(r"[A-Za-z_]\w*", operand) or operand not in macros or depth > 8:
-        return None
-    found: list[Include] = []
-    for body in sorted(macros[operand]):
-        names = _literals(body, macros, depth + 1)
-        if names is None:
-            return None
-        found.extend(names)
-    return found
+    def literals(self, operand: str, depth: int = 0) -> list[Include] | None:
+        """All header names that `operand` can stand for, or None where that cannot be told."""
+        literal = re.fullmatch(r'<([^>]+)>|"([^"]+)"', operand)
+        if literal:
+            return [Include(literal[1] or literal[2], literal[1] is None)]
+        call = _CALL.fullmatch(operand)
+        bodies = self._called(call[1], call[2]) if call else self.objects.get(operand, set())
+        found: list[Include] = []
+        for body in sorted(bodies) if depth <= 8 else ():
+            names = self.literals(body, depth + 1)
+            if names is None:
+                return None
+            found.extend(names)
+        return found or None
+
+    def _called(self, name: str, argument: str) -> set[str]:
+        """What `name(argument)` can stand for; nothing where more than putting the argument in place is needed."""
+        bodies = set()
+        for parameters, body in self.functions.get(name, ()) if name not in self.objects else ():
+            if not re.fullmatch(r"[A-Za-z_]\w*", parameters) or set(body) & set("#\"'"):
+                return set()
+            text = re.sub(rf"\b{parameters}\b", argument, body)
+            if any(word in self.objects or word in self.functions for word in re.findall(r"[A-Za-z_]\w*", text)):
+                return set()
+            bodies.add(text)
+        return bodies

@@ -349,6 +349,9 @@ class TestComputedIncludes:
             ('#if X\n#define H "a.h"\n#else\n#define H "b.h"\n#endif\n#include H', ["inc/a.h", "inc/b.h"]),
             ('#define G "a.h"\n#define H G\n#if __has_include(H)\n#include H\n#endif', ["inc/a.h"]),
             ('%: define H "a.h"\n%: include H', ["inc/a.h"]),
+            ("#define LIB(x) <x>\n#include LIB(a.h)", ["inc/a.h"]),
+            ("#define LIB( name ) <deep/name> // x\n#define H LIB( c.h )\n#include H", ["inc/deep/c.h"]),
+            ("#if X\n#define L(x) <a.h>\n#else\n#define L(x) <x>\n#endif\n#include L(b.h)", ["inc/a.h", "inc/b.h"]),
         ],
     )
     def test_of_macros_that_stand_for_names(self, tmp_path: Path, text: str, headers: list[str]) -> None:
@@ -377,6 +380,13 @@ class TestComputedIncludes:
             "#define H H\n#include H",
             '#define H PREFIX "a.h"\n#include H',
             '#define H(x) "a.h"\n#include H(1)',
+            '#define H(x) "x"\n#include H(a.h)',
+            "#define a b\n#define L(x) <x>\n#include L(a.h)",
+            "#define L(...) <__VA_ARGS__>\n#include L(a.h)",
+            "#if X\n#define L(x) <x>\n#else\n#define L(x, y) <y>\n#endif\n#include L(a.h)",
+            "#if X\n#define L(x) <x>\n#else\n#define L <b.h>\n#endif\n#include L(a.h)",
+            "#define M(x) x\n#define L(x) M(<x>)\n#include L(a.h)",
+            "#define L(x) <x.h>\n#include L(a b)",
             "#if __has_include(STR(a.h))\n#endif",
         ],
     )

@@ -246,6 +246,41 @@ def test_oldest_versions(cuda: str, way: dict[str, str], ours: Path, tmp_path: P
     assert json.loads(shown[shown.index("{") :])["ok"], shown
 
 
+TRANSPOSE = """\
+#include <cute/tensor.hpp>
+using namespace cute;
+extern "C" __global__ void transpose(float const *in, float *out) {
+    auto shape = make_shape(Int<32>{}, Int<32>{});
+    auto from = make_tensor(make_gmem_ptr(in), make_layout(shape, LayoutRight{}));
+    auto into = make_tensor(make_gmem_ptr(out), make_layout(shape, LayoutLeft{}));
+    auto threads = make_layout(shape);
+    copy(local_partition(from, threads, threadIdx.x), local_partition(into, threads, threadIdx.x));
+}
+"""
+
+
+@pytest.mark.slow
+def test_cutlass(way: dict[str, str], tmp_path: Path) -> None:
+    """CUTLASS from its own wheel, as an include folder: built in isolation, and the wheel alone compiles it again."""
+    project = copy_layout("flat", tmp_path / "project")
+    (project / "flat_app/scale.cu").write_text(TRANSPOSE)
+    table = project / "pyproject.toml"
+    text = table.read_text().replace('["hatchling",', '["hatchling", "nvidia-cutlass==4.2.0.0",')
+    options = "options = { std = 'c++17', device-as-default-execution-space = true }"
+    table.write_text(f'{text}nvrtc = "13.0.88"\ninclude-packages = ["cutlass_library/source/include"]\n{options}\n')
+    wheel = build("uv", project, tmp_path / "out", way, "--wheel")
+    assert kernels_in(wheel) == {"flat_app": {"scale": ["transpose"]}}
+    python = make_venv(tmp_path / "venv")
+    needed = ["nvidia-cuda-nvrtc==13.0.88", "cuda-bindings>=13.0.2,<13.1", "cuda-core>=1.2,<2"]
+    headers = "cuda-toolkit[cccl,crt,cudart]==13.0.*"
+    run(*UV, "pip", "install", "-q", "--python", python, "--no-deps", wheel, env=way)
+    run(*UV, "pip", "install", "-q", "--python", python, "hatch-cuda-kernels", *needed, headers, env=way)
+    env = {**way, "HATCH_CUDA_KERNELS_CACHE": str(tmp_path / "empty")}
+    command = ["-I", "-m", "hatch_cuda_kernels", "warm", "flat_app", "--compute-capability", "9.0", "--json"]
+    shown = run(python, *command, env=env)
+    assert json.loads(shown[shown.index("{") :])["compiled"] == 1
+
+
 # -- conda and cibuildwheel --------------------------------------------------------------------------------------
 
 
