@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -370,3 +372,42 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert (made.root / "pyproject.toml").read_text() == f"{before.rstrip()}\n\n{shown.rstrip()}\n"
     assert main(["init"]) == 1
     assert "already" in capsys.readouterr().err
+
+
+PROJECTS = Path(__file__).parent / "projects"
+
+
+def without_table(text: str) -> str:
+    """TOML without the tables of the hook."""
+    kept, ours = [], False
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            ours = "cuda-kernels" in line
+        kept += [] if ours else [line]
+    return "".join(kept)
+
+
+@pytest.mark.isolated
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in PROJECTS.iterdir() if (path / "pyproject.toml").is_file())
+)
+def test_every_layout_again(tmp_path: Path, name: str) -> None:
+    """Every project of the tests, robbed of its hook table, gets one from `init` with which it has the same kernels."""
+    requires = tomllib.loads((PROJECTS / name / "pyproject.toml").read_text())["build-system"]["requires"]
+    if others := {text.split()[0] for text in requires} - {"hatchling", "hatch-cuda-kernels"}:
+        pytest.skip(f"its build needs {', '.join(sorted(others))}")
+    kernels = []
+    for robbed in (False, True):
+        made = Project(tmp_path / str(robbed) / "project", tmp_path / "cache")
+        shutil.copytree(PROJECTS / name, made.root)
+        if robbed:
+            for path in (made.root / "pyproject.toml", made.root / "hatch.toml"):
+                if path.is_file():
+                    path.write_text(without_table(path.read_text()))
+            propose(made.root, {}).write()
+        run = made.build(env={"HATCH_CUDA_KERNELS_ARCHS": "sm_90"})
+        assert run.status == 0, run.output
+        with zipfile.ZipFile(made.wheel()) as wheel:
+            manifests = [json.loads(wheel.read(path)) for path in wheel.namelist() if path.endswith("/manifest.json")]
+        kernels.append({kernel for found in manifests for module in found["modules"] for kernel in module["kernels"]})
+    assert kernels[0] == kernels[1] != set()

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projects import Project
 from support import Quiet
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels.build import build_packages
-from hatch_cuda_kernels.cli import _parser
+from hatch_cuda_kernels.cli import _parser, main
 from hatch_cuda_kernels.config import _FIELDS, Config
 from hatch_cuda_kernels.editable import hook_table
 from hatch_cuda_kernels.init import propose
@@ -180,6 +181,33 @@ def test_console(block: Block) -> None:
                 assert isinstance(_parser().parse_args(words[1:]), argparse.Namespace), block
             else:
                 assert program in _PROGRAMS, f"{block}: {program}"
+
+
+@pytest.mark.isolated
+def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands of ours that are about the app of the README, or about no project, run as they are shown."""
+    readme = {block.language: block.text for block in reversed([*blocks_of(REPOSITORY / "README.md")])}
+    project = Project(tmp_path / "my-app", tmp_path / "cache")
+    project.write({"my_app/__init__.py": readme["python"], "my_app/saxpy.cu": readme["cuda"]})
+    for version in ("1.0", "1.1"):
+        project.write({"pyproject.toml": readme["toml"].replace('version = "1.0"', f'version = "{version}"')})
+        run = project.build(out=project.root / "dist")
+        assert run.status == 0, run.output
+    (project.root / "build.json").write_text(json.dumps(run.report))
+    monkeypatch.chdir(project.root)
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE", str(tmp_path / "cache"))
+    done = []
+    for page in (REPOSITORY / "README.md", *sorted((DOCS / "how-to").glob("*.md"))):
+        for block in blocks_of(page):
+            for line in re.findall(r"^\$ hatch-cuda-kernels (.*)$", block.text, re.MULTILINE):
+                words = shlex.split(line)
+                if words[0] == "init":  # the app has a table already: the page says that nothing is touched then
+                    assert main(words) == 1
+                elif any("dist/my_app-" in word for word in words):
+                    assert main(words) == 0, f"{block}: {capsys.readouterr().err}"
+                    done.append(words[0])
+    assert {"inspect", "explain", "verify", "coverage", "diff", "report"} <= set(done)
+    assert (project.root / "report.html").stat().st_size > 10_000
 
 
 def test_cuda(tmp_path: Path) -> None:
