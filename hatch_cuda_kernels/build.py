@@ -455,6 +455,7 @@ def _origins(
             module=job.unit.module,
             architecture=str(job.architecture),
             source=job.unit.source,
+            linker=job.linker,
             files=image.reads.files,
             installed=image.reads.installed,
         )

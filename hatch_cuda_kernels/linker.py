@@ -56,13 +56,16 @@ def link(job: CompileJob, parts: Sequence[CompiledImage]) -> CompiledImage:
             linked = entries.get(name)
             if found is not None and linked is not None:  # what spills was told when the part was compiled
                 entries[name] = dataclasses.replace(linked, spill_bytes=found.spill_bytes)
+    lowered: dict[str, str] = {}
+    for image in parts:
+        lowered = {**image.kernels, **lowered}
     warnings = [warning for image in parts for warning in image.warnings]
     warnings += [line.strip() for line in log.splitlines() if re.match(r"(?:ptxas |nvlink )?warning\b", line)]
     return CompiledImage(
         architecture=job.architecture,
         release=job.release,
         data=data,
-        kernels=kernel_names(job, entries, dict(parts[0].kernels)),
+        kernels=kernel_names(job, entries, lowered),
         entries=entries,
         reads=_reads(parts),
         warnings=tuple(dict.fromkeys(warnings)),
@@ -76,7 +79,8 @@ def _reads(parts: Sequence[CompiledImage]) -> Reads:
     installed: dict[str, str] = {}
     for image in parts:
         files |= image.reads.files
-        installed |= image.reads.installed
+        for name, digest in image.reads.installed.items():  # one that changed meanwhile is unknown (nvrtc.py)
+            installed[name] = digest if installed.get(name, digest) == digest else ""
     missing = {name for image in parts for name in image.reads.missing}
     return Reads(
         files=dict(sorted(files.items())), installed=dict(sorted(installed.items())), missing=tuple(sorted(missing))

@@ -138,13 +138,15 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         shipped = {file.relative_path.replace(os.sep, "/") for file in builder.recurse_included_files()}
         problems = {
             f"{label} is reached from {unit.source} and is left out": None
-            for unit in units
+            for whole in units
+            for unit in whole.parts or (whole,)
             for label in unit.closure.files
             if label not in shipped and not label.startswith("../") and not is_installed(label, Path(self.root))
         }
         problems |= {
             f"{label} is reached from {unit.source} and lies outside the project": None
-            for unit in units
+            for whole in units
+            for unit in whole.parts or (whole,)
             for label in unit.closure.files
             if label.startswith("../")
         }

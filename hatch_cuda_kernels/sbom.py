@@ -39,6 +39,8 @@ class Origin:
     """Project files that were read, the source among them, by label -> SHA-256 in hex."""
     installed: Mapping[str, str]
     """Headers of installed packages that were read, as `#include` names them -> SHA-256 in hex, or "" if unknown."""
+    linker: str = ""
+    """Release of nvJitLink, where it linked the image."""
 
 
 def bill_of_materials(name: str, version: str, release: str, origins: Iterable[Origin]) -> bytes:
@@ -62,6 +64,10 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
         components[image] = _file(image, origin.path, origin.sha256, facts)
         depends[root].append(image)
         inputs = [compiler]
+        if origin.linker:
+            reference = f"nvjitlink@{origin.linker}"
+            components.setdefault(reference, _linker(reference, origin.linker))
+            inputs.append(reference)
         for kind, files in (("source", origin.files), ("header", origin.installed)):
             for label, digest in sorted(files.items()):
                 reference = f"{kind}:{label}@{digest[:16]}"
@@ -82,6 +88,17 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
     }
     document["serialNumber"] = uuid.uuid5(_NAMESPACE, canonical_json(document).decode()).urn
     return canonical_json(document)
+
+
+def _linker(reference: str, release: str) -> dict[str, Any]:
+    return {
+        "type": "application",
+        "bom-ref": reference,
+        "name": "nvJitLink",
+        "version": release,
+        "supplier": {"name": "NVIDIA Corporation"},
+        "description": "the linker of the images that depend on it",
+    }
 
 
 def _file(reference: str, name: str, digest: str, facts: Mapping[str, str]) -> dict[str, Any]:

@@ -122,6 +122,14 @@ class TestImage:
         assert {omission.source for omission in image.passed_over} == {"lib/other.cu"}
         assert "k" in image.kernels
 
+    def test_instances_that_host_code_of_any_source_launches(self, tmp_path: Path) -> None:
+        """What the host code of a further source instantiates is a kernel of the image by that name."""
+        host = "template <class T> __global__ void late(T *x) { x[0] = other(x[1]); }\n"
+        host += "void run(float *x) { late<float><<<1, 1>>>(x); }\n"
+        image = compile_alone(linked_job(tmp_path, {**FILES, "lib/other.cu": OTHER + host}))
+        assert image.kernels["late<float>"] in image.entries
+        assert {"k", "second"} <= set(image.kernels)
+
 
 class TestKey:
     def test_holds_the_linker(self, tmp_path: Path) -> None:
@@ -271,6 +279,11 @@ class TestProject:
         assert set(module["kernels"]) == {"k", "second"}
         shipped = {name.partition("/src/")[2] for name in names_of(project.wheel()) if "/src/" in name}
         assert shipped == {"demo/k.cu", "lib/other.cu", "lib/factor.cuh"}
+        with zipfile.ZipFile(project.wheel()) as archive:
+            (name,) = (name for name in archive.namelist() if "/sboms/" in name)
+            components = {found["name"]: found for found in json.loads(archive.read(name))["components"]}
+        assert components["nvJitLink"]["version"] == version("nvidia-nvjitlink")
+        assert {"lib/other.cu", "lib/factor.cuh"} <= set(components)
 
     @pytest.mark.slow
     def test_verify_jit(self, project: Project) -> None:
@@ -308,7 +321,7 @@ class TestProject:
         extra = '[tool.hatch.build.targets.sdist]\nexclude = ["*.cuh"]\n'
         run = make_project(tmp_path, TABLE, files, extra).build("sdist")
         assert run.status == 1
-        assert "lib/factor.cuh is reached from demo/k.cu and is left out" in run.output
+        assert "lib/factor.cuh is reached from lib/other.cu and is left out" in run.output
 
     def test_ptx_is_refused_before_any_compile(self, tmp_path: Path) -> None:
         """PTX without link-time optimization is told as a matter of the table."""
