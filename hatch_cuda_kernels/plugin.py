@@ -95,6 +95,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         built = build_packages(
             config, Path(self.root), self._modules(config, packages), where=self._where, reporter=reporter
         )
+        if config.jit and any(module.linked for module in config.modules) and not self._depends_on("nvjitlink"):
+            reporter.warning(
+                'the run-time fallback of modules of several sources needs nvJitLink; add "cuda-toolkit[nvjitlink]" to '
+                "the project's dependencies, or set jit = false"
+            )
         folders = {package.name: package.folder for package in packages}
         assert self._staging is not None
         for package, files in built.files.items():
@@ -214,6 +219,12 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         for file in builder.recurse_selected_project_files():
             if file.relative_path:
                 yield file.relative_path.replace(os.sep, "/"), file.distribution_path.replace(os.sep, "/")
+
+    def _depends_on(self, word: str) -> bool:
+        """Whether some dependency of the project, optional ones included, has that word."""
+        core = self.metadata.core
+        groups = [core.dependencies, *core.optional_dependencies.values()]
+        return any(word in name for names in groups for name in names)
 
     def _mentions(self, word: bytes) -> bool:
         """Whether some CUDA source or header of the project has that word."""

@@ -272,6 +272,19 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 class TestProject:
+    def test_the_app_is_told_to_bring_the_linker(self, tmp_path: Path) -> None:
+        """A build warns where the fallback would need nvJitLink and no dependency of the app brings it."""
+        files = {"demo/k.cu": MAIN, "lib/other.cu": "__device__ float other(float x) { return x; }"}
+        told = 'add "cuda-toolkit[nvjitlink]" to the project\'s dependencies'
+        project = make_project(tmp_path, TABLE.replace(', "sm_90"', ""), files)
+        assert told in project.build(out=tmp_path / "without").output
+        table = (project.root / "pyproject.toml").read_text()
+        dependency = 'requires-python = ">=3.10"\n[project.optional-dependencies]\ngpu = ["cuda-toolkit[nvjitlink]"]'
+        project.write({"pyproject.toml": table.replace('requires-python = ">=3.10"', dependency)})
+        run = project.build(out=tmp_path / "with")
+        assert run.status == 0, run.output
+        assert told not in run.output
+
     def test_wheel(self, project: Project) -> None:
         """One module with both sources, which are shipped with their headers; the sources are not compiled alone."""
         (module,) = manifest_of(project.wheel())["modules"]
