@@ -50,6 +50,7 @@ _CAUSES = {
     "no kernel: only templates that nobody instantiates": r"compiles to no kernel",
     "too slow": r"took longer than compile-timeout",
     "the compiler crashed": r"the compiler ended its process",
+    "another architecture: an instruction that this one lacks": r"(?:requires|not supported on) \.target",
     "refused: device code has the same names as host code": r"cannot be passed over safely",
     "a header that is not there": r"(?:cannot|could not) open source file",
     "an error in what is left": r"error",
@@ -166,14 +167,16 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for count, (job, result) in enumerate(results, 1):
             print(f"\r{count}/{len(rows)}", end="", file=sys.stderr, flush=True)
             row = {**rows[job], **_outcome(result)}
-            if args.nvcc and isinstance(result, CompiledImage):
-                row["nvcc"] = _compared(args.nvcc, roots[job], job, result)
+            if args.nvcc:
+                row["nvcc"] = _held_against(args.nvcc, roots[job], job, result)
             yield row
     print(file=sys.stderr)
 
 
-def _compared(nvcc: Path, root: Path, job: CompileJob, image: CompiledImage) -> dict[str, str] | None:
-    """Kernels that nvcc makes otherwise from the same file; None where it cannot compile the file here."""
+def _held_against(
+    nvcc: Path, root: Path, job: CompileJob, result: CompiledImage | CudaKernelsError
+) -> dict[str, str] | None:
+    """Kernels that nvcc makes otherwise from the same file, with the same headers; None where it cannot compile it."""
     options = ["--expt-relaxed-constexpr", *(f"-I{root / folder}" for folder in job.unit.include_dirs)]
     options += [f"-I{folder.path}" for folder in installed_roots()]
     if job.unit.options.get("std"):
@@ -184,7 +187,9 @@ def _compared(nvcc: Path, root: Path, job: CompileJob, image: CompiledImage) -> 
             refused = compile_with_nvcc(nvcc, root / job.unit.source, str(job.architecture), target, options)
         except subprocess.TimeoutExpired:
             return None
-        return None if refused is not None else differences(image.data, target.read_bytes())
+        if refused is not None:
+            return None
+        return differences(result.data, target.read_bytes()) if isinstance(result, CompiledImage) else {}
 
 
 def _outcome(result: CompiledImage | CudaKernelsError) -> dict[str, Any]:
@@ -208,12 +213,17 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     lines.append(f"| compiled with host code passed over | {sum(row['cause'] is None for row in rows) - written} |")
     causes = Counter(row["cause"] for row in rows if row["cause"] is not None)
     lines += [f"| {cause} | {count} |" for cause, count in causes.most_common()]
-    compared = [row for row in rows if row.get("nvcc") is not None]
+    taken = [row for row in rows if row.get("nvcc") is not None]
+    compared = [row for row in taken if row["cause"] is None]
     if compared:
+        share = len(compared) / len(taken)
+        lines.append(
+            f"\nOf the {len(taken)} that nvcc compiles here, {len(compared)} compile with no edit: {share:.0%}."
+        )
         kinds = Counter(re.sub(r":.*", "", what) for row in compared for what in row["nvcc"].values())
         kernels = sum(row["kernels"] for row in compared)
         different = sum(count for what, count in kinds.items() if what != "only with nvcc")
-        lines += ["", f"| held against nvcc: {len(compared)} files | kernels |", "|---|---|"]
+        lines += ["", "| held against nvcc | kernels |", "|---|---|"]
         lines.append(f"| the same machine code, parameters and constants | {kernels - different} |")
         lines += [f"| {what} | {count} |" for what, count in kinds.most_common()]
     return "\n".join(lines)

@@ -8,11 +8,11 @@ import dataclasses
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from .advice import refusal_message
 from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Settled, Surroundings, pass_over, prelude, settle, uncovering
+from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
 from .instances import Instances
 from .linker import link
 from .manifest import Omission
@@ -67,17 +67,24 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
     first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)
-    trial = _Trial(job, space, Instances.asked(unit, around))
-    try:
-        settled = settle(texts, trial.attempt, around, keep_includes=own)
+    asked, kept = Instances.asked(unit, around), set[str]()
+    while True:
+        trial = _Trial(job, space, dataclasses.replace(asked, refused={}))
+        try:
+            settled = settle(texts, trial.attempt, around, keep_includes=own, keep_names=kept)
+            if trial.image is None:
+                trial.attempt_without_instances(settled.files)
+        except NoKernelError as error:
+            raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
         if trial.image is None:
-            trial.attempt_without_instances(settled.files)
-    except NoKernelError as error:
-        raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
-    if trial.image is None:
-        raise CompilationError(_refused_in_the_end(job, refusal, settled))
-    read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
-    _check_names(job, read, around)
+            raise CompilationError(_refused_in_the_end(job, refusal, settled))
+        read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
+        unsafe = list(uncovering(read, around, linked=unit.relocatable))
+        functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
+        if not functions:
+            break
+        kept |= functions  # another file names them: their declarations stay
+    _check_names(job, unsafe)
     _check_externals(job, trial.image)
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(
@@ -174,10 +181,9 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
     return found
 
 
-def _check_names(job: CompileJob, files: Mapping[str, PassedOver], around: Surroundings) -> None:
+def _check_names(job: CompileJob, unsafe: Sequence[tuple[str, Passing]]) -> None:
     """Refuse an image where something that was passed over could have hidden another meaning of a name."""
-    found = uncovering(files, around, linked=job.unit.relocatable)
-    problems = [f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in found]
+    problems = [f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in unsafe]
     if problems:
         raise CompilationError(
             numbered(

@@ -15,10 +15,13 @@ from .plan import CompileJob, Unit
 __all__ = ["Instances"]
 
 _NAME_MAP = "__nv_name_map"
-"""How NVRTC calls the file that holds the name expressions, one a line."""
-_FIRST_EXPRESSION = 2
+"""How NVRTC calls the file that holds the name expressions."""
 _ERROR = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
+)
+_EXPRESSION = re.compile(
+    rf"^{_NAME_MAP}\(\d+\): error[^\n:]*: (?P<text>[^\n]*)\n\s*#pragma nv_mangled_name (?P<expression>[^\n]*)",
+    re.MULTILINE,
 )
 _SHOWN = 12
 
@@ -42,14 +45,13 @@ class Instances:
 
     def refuse(self, log: str) -> bool:
         """Let go of the expressions, where the compiler complains of nothing else; whether it did."""
-        errors = list(_ERROR.finditer(log))
-        if not errors or any(match["file"] != _NAME_MAP for match in errors):
+        if any(match["file"] != _NAME_MAP for match in _ERROR.finditer(log)):
             return False
+        taken = {text.replace(" ", ""): text for text in self.taken}
         refused: dict[str, str] = {}
-        for match in errors:
-            index = int(match["line"]) - _FIRST_EXPRESSION
-            if 0 <= index < len(self.taken):
-                refused.setdefault(self.taken[index], match["text"])
+        for match in _EXPRESSION.finditer(log):
+            if (text := taken.get(match["expression"].replace(" ", ""))) is not None:
+                refused.setdefault(text, match["text"])
         self.refused.update(refused)
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)

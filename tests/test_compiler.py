@@ -232,6 +232,8 @@ TEMPTING = {
     "namespace app { int pick(std::string s) { return 40; }\n" + USE % "PICK" + "}\n",
     "constructor": "#include <string>\n#include <type_traits>\nstruct S { int a; S(std::string); };\n"
     + USE % "std::is_aggregate<S>::value ? 1 : 40",
+    "both-sides": "#include <string>\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
+    "__host__ __device__ Big foo(std::string);\n" + USE % 'sizeof(foo("x"))',
     "specialised-member": "#include <string>\ntemplate <class T> struct S { static constexpr int n() { return 1; } };\n"
     "template <> constexpr int S<float>::n() { return 40; }\nvoid host(std::string) {}\n" + USE % "S<float>::n()",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
@@ -257,6 +259,13 @@ def test_parameters_may_be_called_like_host_code(tmp_path: Path, text: str) -> N
     assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels == {"k": "k"}
 
 
+def test_a_function_that_another_file_names(tmp_path: Path) -> None:
+    """A declaration of the host stays where another file names it: an overload set is what nvcc has."""
+    header = "#include <vector>\nstruct Big { int a[10]; };\ninline Big foo(int v) { throw v; }\n"
+    write(tmp_path, {"h.cuh": header, "k.cu": '#include "h.cuh"\n__device__ char foo(...);\n' + USE % "sizeof(foo(1))"})
+    assert b", 40;" in compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto")).data
+
+
 TEMPLATES = """
 namespace app {
 template <typename T, int N> __global__ void scale(T *x) { x[threadIdx.x] *= N; }
@@ -271,6 +280,7 @@ def test_instances_come_from_launches(tmp_path: Path) -> None:
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
     assert image.kernels == {"app::scale<float,40>": "_ZN3app5scaleIfLi40EEEvPT_"}
     (warning,) = image.warnings
+    assert "scale<float" not in warning
     assert "k.cu(5): scale<T, 2> (" in warning and "name-expressions" in warning
     listed = make_job(tmp_path, toolkit_headers="auto", name_expressions=["app::scale<int,3>"])
     image = compile_alone(listed)

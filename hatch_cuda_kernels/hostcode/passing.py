@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .declarations import Declaration, Parser
 from .editing import Editor
 from .launches import Launch, find_launches
-from .names import HOST_HEADERS, HOST_MACROS, HOST_NAMESPACES, HOST_STD, HOST_TYPES, MACRO_NAME, NO_SPACE, SPACES
+from .names import HOST, HOST_HEADERS, HOST_MACROS, HOST_NAMESPACES, HOST_STD, HOST_TYPES, MACRO_NAME, NO_SPACE, SPACES
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
 
@@ -79,10 +79,16 @@ def _is_const(parser: Parser, declaration: Declaration) -> bool:
 class Pass:
     """The state of one `pass_over`."""
 
-    def __init__(self, data: bytes, surroundings: Surroundings, keep_includes: Collection[str]) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        surroundings: Surroundings,
+        keep_includes: Collection[str],
+        keep_names: Collection[str] = (),
+    ) -> None:
         self.parser = Parser(data.decode("latin-1"), surroundings)
         self.surroundings = surroundings
-        self.keep_includes = keep_includes
+        self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
 
     def run(self, further: Mapping[int, str] | None = None) -> PassedOver:
@@ -116,7 +122,7 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
-        used = self._used(candidates, erased, gone)
+        used = self._used(candidates, erased, gone).union(self.keep_names)
         for declaration in candidates:
             if declaration.name not in used or declaration.name == "main":
                 editor.cut(declaration.first, declaration.last)
@@ -171,7 +177,7 @@ class Pass:
         if declaration.kind == "macro":
             return "cut" if self._host_macro(declaration) else "stay"
         if declaration.device:
-            return "stay"
+            return "cut" if self._takes_types_of_the_host(declaration) else "stay"
         if declaration.kind == "function":
             return self._function_verdict(declaration)
         if declaration.parent is None and not declaration.template:
@@ -181,6 +187,17 @@ class Pass:
         if declaration.parent is not None and "static" in declaration.words and not _is_const(parser, declaration):
             return "cut"
         return "stay"
+
+    def _takes_types_of_the_host(self, declaration: Declaration) -> bool:
+        """Whether a function for both sides has a parameter or result that only the host can make."""
+        words = self.surroundings.expanded(declaration.words)
+        return (
+            declaration.kind == "function"
+            and HOST in words
+            and "__global__" not in words
+            and not declaration.is_vital
+            and _host_only_type(self.parser, declaration.first, declaration.head_end)
+        )
 
     def _function_verdict(self, declaration: Declaration) -> str:
         parser = self.parser

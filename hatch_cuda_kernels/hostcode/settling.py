@@ -36,7 +36,7 @@ _OF_THE_HOST = re.compile(
     r'identifier "[^"]*" is undefined|name followed by "::" must be|must be a (?:class or )?namespace name'
     r"|is considered a host (?:function|variable)|is not a (?:class )?template|has no member|incomplete type"
     r'|not a type name|a host (?:function|variable)|kernel launch|reference to "?[^ ]*"? is ambiguous|is not a type'
-    r"|not a class or struct name|no template definition was supplied"
+    r"|not a class or struct name|no template definition was supplied|dynamic initialization is not supported"
 )
 """Messages that tell of a name that only a header of the host has, or of host code. Others, a header that is not there
 and a mistake of grammar among them, are the author's to mend: what was meant nobody knows."""
@@ -48,6 +48,7 @@ def settle(
     surroundings: Surroundings,
     *,
     keep_includes: Mapping[str, Collection[str]] | None = None,
+    keep_names: Collection[str] = (),
     limit: int = 24,
 ) -> Settled:
     """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
@@ -55,10 +56,12 @@ def settle(
     `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
     where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
     over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
-    done about any message, or after `limit` attempts.
+    done about any message, or after `limit` attempts. Of functions called like one of `keep_names` the declaration stays.
     """
     keep = keep_includes or {}
-    passes = {label: _Amendment(Pass(data, surroundings, keep.get(label, ()))) for label, data in files.items()}
+    passes = {
+        label: _Amendment(Pass(data, surroundings, keep.get(label, ()), keep_names)) for label, data in files.items()
+    }
     scopes: dict[str, set[str]] = {}
     mentioned: set[str] = set()
     for amendment in passes.values():
