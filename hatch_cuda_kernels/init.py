@@ -134,6 +134,11 @@ def _name_and_version(root: Path, packages: Sequence[str]) -> tuple[str, str, st
 
 
 def _nothing_to_compile(root: Path, sources: Sequence[Source], strings: Sequence[str]) -> str:
+    if foreign := [source.label for source in sources if source.has_kernels]:
+        return (
+            f"the .cu files of {root} with kernels lie in no package, and look like tests, examples or the code of "
+            f"others: {', '.join(foreign)}; put into a package what is to be shipped, or name it with the key sources"
+        )
     if sources:
         text = f"no .cu file of {root} has a kernel (__global__): {', '.join(source.label for source in sources)}"
     else:

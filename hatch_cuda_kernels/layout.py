@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .modules import ShippedPackage
+from .tomlfile import sub_table
 
 __all__ = ["Layout", "guess_layout"]
 
@@ -30,10 +31,12 @@ class Layout:
 
 def guess_layout(project: Mapping[str, Any], build: Mapping[str, Any], files: Sequence[str]) -> Layout:
     """The packages of a project: `project` and `build` are its tables `project` and `tool.hatch.build`."""
-    wheel = build.get("targets", {}).get("wheel", {})
+    wheel = sub_table(build, "targets.wheel")
     for key in ("packages", "only-include", "include"):
-        if named := wheel.get(key) or build.get(key):
-            folders = [posixpath.normpath(folder).strip("/*") for folder in named if isinstance(folder, str)]
+        named = wheel.get(key) or build.get(key)
+        if isinstance(named, list) and named:
+            literal = [re.split(r"[*?[!]", pattern)[0].strip("/") for pattern in named if isinstance(pattern, str)]
+            folders = [posixpath.normpath(folder) for folder in literal if folder]
             return Layout(packages=_packages(folders, files, keep_path=key != "packages"))
     inits = {posixpath.dirname(label) for label in files if posixpath.basename(label) == "__init__.py"}
     name = re.sub(r"[^\w.]+", "_", str(project.get("name", "")))

@@ -18,6 +18,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 _KERNEL_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b[^\n]*\b__global__\b", re.MULTILINE)
 _STEP = re.compile(r"\bnamespace\s+(?P<name>[\w:]*)\s*\{|(?P<open>\{)|(?P<close>\})|(?P<kernel>\b__global__\b)")
 _NAME = re.compile(r"(\w+)\s*(?=[(<])")
+_STOP = re.compile(r"[;{}]|\b__global__\b")
 _MENTION = re.compile(r"\b(\w+)\s*<(?![<=])")
 _ATTRIBUTES = frozenset("__launch_bounds__ __cluster_dims__ __block_size__ __maxnreg__ __attribute__ alignas".split())
 _ARGUMENT = re.compile(
@@ -26,6 +27,8 @@ _ARGUMENT = re.compile(
 )
 _LONGEST = 2000
 """Characters that a list of parameters or template arguments may have."""
+_DEEPEST = 20
+"""Brackets within brackets that such a list may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +95,14 @@ def find_kernels(data: bytes) -> Iterator[Kernel]:
 
 def _kernel(code: str, start: int, end: int, scope: Sequence[str]) -> Kernel | None:
     """The kernel whose `__global__` stands there, if it is defined there."""
+    stop = _STOP.search(code, end, end + _LONGEST)
+    if stop is None or stop[0] != "{":
+        return None
+    name = next((found for found in _NAME.finditer(code, end, stop.start()) if found[1] not in _ATTRIBUTES), None)
+    if name is None or code[name.end()] == "<":
+        return None
     head = code[max(0, start - _LONGEST) : start]
     head = head[max(head.rfind(sign) for sign in ";{}") + 1 :]
-    tail = code[end : end + _LONGEST]
-    name = next((found for found in _NAME.finditer(tail) if found[1] not in _ATTRIBUTES), None)
-    if name is None or ";" in tail[: name.start()] or tail[name.end()] == "<":
-        return None
-    closed = _split(tail[name.end() + 1 :], ")")[1]
-    if not tail[name.end() + 1 + closed + 1 :].lstrip().startswith("{"):
-        return None
     templates = list(re.finditer(r"\btemplate\b\s*<", head))
     parameters = _split(head[templates[0].end() :], ">")[0] if templates else None
     if parameters == []:
@@ -113,6 +115,8 @@ def _split(text: str, closing: str) -> tuple[list[str], int]:
     """Parts between commas up to the bracket that closes `text`, and where that is; brackets inside are skipped."""
     parts, depth, start = [], 0, 0
     for index, sign in enumerate(text):
+        if depth > _DEEPEST:
+            break
         if sign == closing and not depth:
             parts.append(" ".join(text[start:index].split()))
             return [part for part in parts if part], index

@@ -162,6 +162,52 @@ class TestWhatIsThere:
         assert (made.root / "real.toml").stat().st_mode & 0o777 == 0o640
 
 
+class TestOddValues:
+    """Values of another kind than hatchling takes are nobody's to mend here: no crash, and the file is whole."""
+
+    @pytest.mark.parametrize(
+        "extra",
+        [
+            "[tool.hatch.build]\ntargets = []\n",
+            '[tool.hatch.build.targets]\nwheel = "x"\n',
+            '[tool.hatch.build.targets.wheel]\npackages = "demo"\n',
+            "[tool.hatch.build.targets.wheel]\npackages = [1]\n",
+            '[tool.hatch.build.targets.wheel]\npackages = ["./demo/"]\n',
+            '[tool.hatch.build.targets.wheel]\ninclude = ["demo/**/*.py", "*.cu"]\n',
+            "[tool.x]\ny = 1\n[[tool.z]]\n",
+            '[build-system]\nrequires = [1]\nbuild-backend = 3\n[project]\nname = 5\ndependencies = "x"\n',
+        ],
+    )
+    def test_values(self, tmp_path: Path, extra: str) -> None:
+        """A table where it can be had, else an error that names the file."""
+        before = extra if "[project]" in extra else SYSTEM + PROJECT + extra
+        files = {"pyproject.toml": before, "demo/__init__.py": "", "demo/a.cu": KERNEL, "src/a.cu": KERNEL}
+        made = project(tmp_path, files)
+        try:
+            assert table(propose(made.root, {}))["archs"]
+        except ConfigurationError as error:
+            assert str(made.root) in str(error)
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "template <" * 5000 + " __global__ void k() {}",
+            "__global__ " * 100_000,
+            "template <typename T> __global__ void k(T *) {}\n" + "k<" * 100_000,
+            "namespace {{{{{{ __global__ void k(",
+        ],
+    )
+    def test_sources_without_end(self, tmp_path: Path, source: str) -> None:
+        """Brackets that never close cost no more than time in line with the text."""
+        files = {"demo/odd.cu": source, "demo/a.cu": KERNEL}
+        assert table(propose(project(tmp_path, {**NAMED, **files}).root, {}))["archs"]
+
+    def test_only_tests_have_kernels(self, tmp_path: Path) -> None:
+        """What is left out is named, where nothing else is there."""
+        with pytest.raises(ConfigurationError, match=r"look like tests.*tests/a\.cu"):
+            propose(project(tmp_path, {**NAMED, "tests/a.cu": KERNEL}).root, {})
+
+
 class TestNoProjectTable:
     """A project without `[project]` gets one, named so that hatchling finds the package."""
 

@@ -67,7 +67,7 @@ ARROWS = {
     "installed": "",
     "instances": "errors hostcode manifest plan",
     "jobs": "arch plan toolchain",
-    "layout": "modules",
+    "layout": "modules tomlfile",
     "linker": "advice arch elf errors jobs options outcome plan toolchain",
     "loader": "arch catalog errors manifest package selection",
     "machine": "",
