@@ -93,16 +93,32 @@ class KernelCache:
         images: dict[CompileJob, CompiledImage] = {}
         missing = list(jobs)
         for number, layer in enumerate(self.layers):
-            found = _find_all(layer, missing)
+            found = self._find_all(missing, number)
             layer.add(Counts(hits=len(found), misses=len(missing) - len(found)))
             layer.report()
-            for job, image in found.items():
-                self._keep(job, image, self.layers[:number])
             images |= found
             missing = [job for job in missing if job not in found]
         self.hits += len(images)
         self.misses += len(jobs) - len(images)
         return images
+
+    def _find_all(self, jobs: Sequence[CompileJob], number: int) -> dict[CompileJob, CompiledImage]:
+        """What one layer has, which is kept in those above it."""
+
+        def find(job: CompileJob) -> CompiledImage | None:
+            image = _find(self.layers[number], job)
+            if image is not None:
+                self._keep(job, image, self.layers[:number])
+            return image
+
+        if self.layers[number].remote and len(jobs) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(_LOOKUPS) as threads:
+                images = list(threads.map(find, jobs))
+        else:
+            images = list(map(find, jobs))
+        return {job: image for job, image in zip(jobs, images, strict=True) if image is not None}
 
     def recheck(self, job: CompileJob) -> CompiledImage | None:
         """Whether another process of this machine has stored it since it was looked up."""
@@ -229,17 +245,6 @@ class KernelCache:
             layer.store.clear()
         if self._state is not None:
             self._state.clear_locks()
-
-
-def _find_all(layer: Layer, jobs: Sequence[CompileJob]) -> dict[CompileJob, CompiledImage]:
-    if layer.remote and len(jobs) > 1:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_LOOKUPS) as threads:
-            images = list(threads.map(functools.partial(_find, layer), jobs))
-    else:
-        images = [_find(layer, job) for job in jobs]
-    return {job: image for job, image in zip(jobs, images, strict=True) if image is not None}
 
 
 def _find(layer: Layer, job: CompileJob) -> CompiledImage | None:
