@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 from jobs import KERNEL, TESTS, compile_alone, make_job, write
+from projects import KERNEL as PROJECT_KERNEL
+from projects import make_project
 from support import run_python
 
 from hatch_cuda_kernels import CudaKernelsWarning, errors
@@ -582,6 +584,24 @@ class TestLayers:
         begin = time.monotonic()
         with one.lock("x"), two.lock("x", timeout=0.3):
             assert time.monotonic() - begin > 0.2
+
+
+@pytest.mark.slow
+def test_same_wheel(tmp_path: Path) -> None:
+    """A build gives the same wheel through every place, cold and warm."""
+    files = {"demo/a.cu": PROJECT_KERNEL, "demo/b.cu": '#include "x.h"\n' + PROJECT_KERNEL, "demo/x.h": "// nothing\n"}
+    (tmp_path / "system").mkdir()
+    places = ["0", "folder", "sqlite:c.db", "memory:", f"memory:,sqlite:d.db,read:{tmp_path}/system"]
+    wheels = set()
+    for number, place in enumerate(places):
+        for state in ("cold", "warm"):
+            project = make_project(tmp_path / str(number), 'archs = ["sm_80", "compute_80"]', files)
+            run = project.build(env={"HATCH_CUDA_KERNELS_CACHE": place})
+            assert run.status == 0, run.output
+            assert run.report is not None
+            assert run.report["compiled"] == (0 if state == "warm" and ("folder" in place or "sqlite" in place) else 4)
+            wheels.add(project.wheel().read_bytes())
+    assert len(wheels) == 1
 
 
 STRESS = """
