@@ -73,7 +73,7 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
         try:
             settled = settle(texts, trial.attempt, around, keep_includes=own, keep_names=kept)
             if trial.image is None:
-                trial.attempt_without_instances(settled.files)
+                trial.attempt_with_fewer_instances(settled.files, settled.log)
         except NoKernelError as error:
             raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
         if trial.image is None:
@@ -115,10 +115,12 @@ class _Trial:
             else:
                 return None
 
-    def attempt_without_instances(self, passed: Mapping[str, PassedOver]) -> None:
-        """Compile what else there is where an instance does not compile."""
-        taken, self.instances.taken = self.instances.taken, []
-        if taken and self.attempt(passed) is None:
+    def attempt_with_fewer_instances(self, passed: Mapping[str, PassedOver], log: str | None) -> None:
+        """Compile what there is besides the instances that do not compile."""
+        while log is not None and self.instances.refuse(log, others=True):
+            log = self.attempt(passed)
+        taken, self.instances.taken = self.instances.taken, self.instances.taken if log is None else []
+        if log is not None and taken and self.attempt(passed) is None:
             self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
 
 

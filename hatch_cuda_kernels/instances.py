@@ -23,6 +23,9 @@ _EXPRESSION = re.compile(
     rf"^{_NAME_MAP}\(\d+\): error[^\n:]*: (?P<text>[^\n]*)\n\s*#pragma nv_mangled_name (?P<expression>[^\n]*)",
     re.MULTILINE,
 )
+_INSTANTIATION = re.compile(
+    r'instantiation of "(?:[^"(]*[ *&])?(?P<name>[\w:]+)(?:<[^"(]*>)?\([^"]*\[with (?P<given>[^\]"]*)\]"'
+)
 _SHOWN = 12
 
 
@@ -43,18 +46,35 @@ class Instances:
         taken = {squeeze_name(text): None for mention in found for text in mention.expressions}
         return cls(found, [] if unit.name_expressions else list(taken))
 
-    def refuse(self, log: str) -> bool:
-        """Let go of the expressions, where the compiler complains of nothing else; whether it did."""
-        if any(match["file"] != _NAME_MAP for match in _ERROR.finditer(log)):
+    def refuse(self, log: str, *, others: bool = False) -> bool:
+        """Let go of the expressions that the compiler complains of; whether there were any.
+
+        With `others`, whatever else it complains of, and also of those whose kernels it cannot instantiate.
+        """
+        if not others and any(match["file"] != _NAME_MAP for match in _ERROR.finditer(log)):
             return False
         taken = {text.replace(" ", ""): text for text in self.taken}
         refused: dict[str, str] = {}
         for match in _EXPRESSION.finditer(log):
             if (text := taken.get(match["expression"].replace(" ", ""))) is not None:
                 refused.setdefault(text, match["text"])
+        if others:
+            refused |= self._failed(log)
         self.refused.update(refused)
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)
+
+    def _failed(self, log: str) -> dict[str, str]:
+        """Expressions whose kernels do not compile: those of the very arguments, else all of a kernel's."""
+        failed: dict[str, str] = {}
+        error = next((match["text"] for match in _ERROR.finditer(log) if match["file"] != _NAME_MAP), "")
+        for match in _INSTANTIATION.finditer(log):
+            name = match["name"].rpartition("::")[2]
+            given = [part.partition("=")[2] for part in match["given"].replace(" ", "").split(",")]
+            those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
+            exact = [text for text in those if text.replace(" ", "").endswith(f"{name}<{','.join(given)}>")]
+            failed |= dict.fromkeys(exact or those, error)
+        return failed
 
     def left_open(self, job: CompileJob) -> list[str]:
         """A warning of the launches in the source that not every instance is compiled for."""

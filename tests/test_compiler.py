@@ -295,12 +295,15 @@ def test_no_instance_tells_what_to_list(tmp_path: Path) -> None:
 
 
 def test_an_instance_that_does_not_compile(tmp_path: Path) -> None:
-    """It costs no other kernel, and is warned of."""
+    """It costs no other kernel, nor another instance of its own, and is warned of."""
     text = 'template <int N> __global__ void t(int *x) { static_assert(N < 8, "small"); *x = N; }\n' + KERNEL
-    write(tmp_path, {"k.cu": text + "void run(int *x) { t<9><<<1, 1>>>(x); }\n"})
+    text += "void run(int *x) { t<3><<<1, 1>>>(x); t<9><<<1, 1>>>(x); t<absent><<<1, 1>>>(x); }\n"
+    write(tmp_path, {"k.cu": text})
     image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
-    assert image.kernels == {"k": "k"}
-    assert any("k.cu(3): t<9> (t<9>: " in warning for warning in image.warnings)
+    assert set(image.kernels) == {"k", "t<3>"}
+    (warning,) = (warning for warning in image.warnings if "instances of kernels" in warning)
+    assert "k.cu(3): t<9> (t<9>: static assertion failed" in warning
+    assert 't<absent> (t<absent>: identifier "absent" is undefined)' in warning and "t<3>" not in warning
 
 
 @pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)

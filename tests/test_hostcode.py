@@ -250,6 +250,21 @@ MENTIONS = {
         "template <int M> void run() { k<M><<<1, 1>>>(); }\n#define INSTANCE(n) template void run<n>();\nINSTANCE(7)",
         ["k<7>"],
     ),
+    "an instantiation without arguments": (
+        """template <typename T> void run(const T *x, int n) { k<sizeof(T)><<<1, 1>>>(); }
+#define INSTANCE(T) template void run(const T *, int n)
+INSTANCE(float);
+template void run(const int *x, int);""",
+        ["k<sizeof(float)>", "k<sizeof(int)>"],
+    ),
+    "a macro in a macro in a template": (
+        """#define RUN(n) k<n + sizeof(T)><<<1, 1>>>()
+#define ALL(n) if (go) { RUN(n); } else { RUN(n + 1); }
+template <typename T> void run() { constexpr int M = 5; ALL(M) }
+#define INSTANCE(T) template void run<T>();
+INSTANCE(float)""",
+        ["k<5+1+sizeof(float)>", "k<5+sizeof(float)>"],
+    ),
     "a macro that declares its argument": (
         """constexpr bool N = false;
 #define SWITCH(c, n, f) if (c) { constexpr bool n = true; f(); }

@@ -118,8 +118,13 @@ class Meanings:
         macros = {file.macro for file in self.files if file.macro}
         found: dict[str, list[Site]] = {}
         for file in self.files:
+            parser = file.parser
             for site in (*file.sites(self._templates), *file.sites(macros, "(")):
-                found.setdefault(file.parser.tokens[site.at].text, []).append(site)
+                found.setdefault(parser.tokens[site.at].text, []).append(site)
+            for made in parser.declarations:
+                if made.instantiation and made.name in self._templates and parser.is_at(made.name_at + 1, "("):
+                    site = Site(file, made.name_at, made.name_at, [])  # its arguments follow from its parameters
+                    found.setdefault(made.name, []).append(site)
         return found
 
     def _contexts(self, site: Site, depth: int) -> Iterator[tuple[Site, dict[str, str | None]]]:
@@ -130,7 +135,7 @@ class Meanings:
                 for context, outer in self._contexts(use, depth - 1):
                     given = [self._spelled(part, context, outer, depth) for part in use.arguments]
                     bound = dict(zip(parameters, given, strict=False))
-                    yield context, {**dict.fromkeys([*parameters, *_own_names(site.file)]), **bound}
+                    yield context, {**outer, **dict.fromkeys([*parameters, *_own_names(site.file)]), **bound}
             return
         bindings: Iterator[dict[str, str | None]] = itertools.chain([{}], self._bindings(site.around, depth))
         types = self._dispatched(site)
@@ -146,12 +151,13 @@ class Meanings:
             return
         file = next((f for f, d in self._templates.get(declaration.name, []) if d is declaration), None)
         heads = _heads(file.parser, declaration) if file is not None else []
-        if not heads:
+        if file is None or not heads:
             return
         for use in self._uses.get(declaration.name, []):
             if use.around is declaration:
                 continue
-            given = [*use.arguments, *(default for _, default in heads[len(use.arguments) :])]
+            known = use.arguments or _deduced(file, declaration, [name for name, _ in heads], use)
+            given = [*known, *(default for _, default in heads[len(known) :])]
             if len(given) != len(heads) or not all(given):
                 continue  # the rest is deduced
             for context, bound in self._contexts(use, depth - 1):
@@ -287,6 +293,35 @@ def _heads(parser: Parser, declaration: Declaration) -> list[tuple[str, list[Tok
             return []
         heads.append((part[sign - 1].text, part[sign + 1 :]))
     return heads
+
+
+def _deduced(file: File, declaration: Declaration, names: Sequence[str], use: Site) -> list[list[Token]]:
+    """The arguments of an explicit instantiation that gives none, by the types of its parameters."""
+    wanted, given = _parameter_types(file.parser, declaration.name_at), _parameter_types(use.file.parser, use.at)
+    found: list[list[Token]] = []
+    for name in names:
+        for pattern, actual in zip(wanted, given, strict=False):
+            texts = [token.text for token in pattern]
+            if texts.count(name) == 1:
+                before, after = texts.index(name), len(texts) - texts.index(name) - 1
+                shown = [token.text for token in actual]
+                middle = actual[before : len(actual) - after]
+                around = shown[:before] + shown[len(shown) - after :]
+                if middle and around == texts[:before] + texts[len(texts) - after :]:
+                    found.append(middle)
+                    break
+        else:
+            break  # the default, or nothing, has to tell it
+    return found
+
+
+def _parameter_types(parser: Parser, name: int) -> list[list[Token]]:
+    """The parameters of a function, without their names."""
+    opened = parser.next_of(name)
+    closed = parser.match.get(opened)
+    parts = split(parser, opened + 1, closed) if closed is not None else []
+    named = (len(part) > 1 and part[-1].kind == WORD and part[-2].text not in ("::", "const") for part in parts)
+    return [part[:-1] if has else part for part, has in zip(parts, named, strict=True)]
 
 
 def _declares(file: File, index: int) -> bool:

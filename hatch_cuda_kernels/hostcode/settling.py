@@ -56,7 +56,8 @@ def settle(
     `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
     where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
     over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
-    done about any message, or after `limit` attempts. Of functions called like one of `keep_names` the declaration stays.
+    done about any message, or after `limit` attempts. Of functions called like one of `keep_names` the declaration
+    stays.
     """
     keep = keep_includes or {}
     passes = {

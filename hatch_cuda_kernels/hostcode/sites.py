@@ -78,14 +78,17 @@ class File:
 
 
 def macro_bodies(file: File) -> Iterator[File]:
-    """The macros with parameters that a file defines, each as a file of its own."""
-    parser = file.parser
+    """The macros with parameters that a file defines, each as a file of its own.
+
+    Those are left out that neither name something with arguments, nor declare a constant, nor use a macro.
+    """
+    parser, macros = file.parser, file.parser.surroundings.macros
     for index, token in enumerate(parser.tokens):
         if token.kind != DIRECTIVE or not (match := DEFINE.match(token.text)) or not match[2]:
             continue
         text = re.sub(r"\\[ \t]*\r?\n", " ", match[3])
-        if "<" in text or "=" in text:  # others neither launch nor declare a constant
-            body = File(file.label, text, parser.surroundings)
+        if re.search(r"[<=]|\btemplate\b", text) or any(name in macros for name in re.findall(r"(\w+)\s*\(", text)):
+            body = File(file.label, f"{text} ;", parser.surroundings)
             body.macro, body.defined_at = match[1], parser.line(index)
             body.parameters = [name.strip() for name in match[2].strip("()").replace("\\\n", " ").split(",")]
             yield body
