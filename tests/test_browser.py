@@ -147,6 +147,6 @@ def test_large_page(browser: Any, tmp_path: Path) -> None:
     file.write_text(page(summary_of(made_up("k", 1000, 16, 8))), "utf-8")
     tab, events = opened(browser, file)
     assert events == []
-    tab.get_by_text("940 more modules").first.wait_for(state="attached", timeout=20_000)
+    tab.get_by_text("850 more modules").first.wait_for(state="attached", timeout=20_000)
     tab.locator("summary", has_text="more rows").first.click(timeout=20_000)
     assert tab.evaluate("document.querySelectorAll('tbody tr').length") > 5000

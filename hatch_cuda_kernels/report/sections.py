@@ -26,8 +26,8 @@ __all__ = ["coverage_section", "difference_section", "glance", "kernels_section"
 _ROWS = 30
 """Rows of kernels before the rest is folded away."""
 _MOST_ROWS = 5000
-_MODULES = 60
-"""Modules that the treemap draws; the rest is one tile."""
+_MODULES = 150
+"""Modules that the treemap draws; the rest is one of its own."""
 
 
 def glance(found: PackageSummary, wheel_size: int | None) -> Markup:
@@ -143,33 +143,38 @@ def _size_of(module: Module) -> int:
 
 def _treemap(manifest: Manifest, colour: dict[str, str]) -> Markup:
     modules = sorted((module for module in manifest.modules if module.images), key=_size_of, reverse=True)
-    shown, rest = modules[:_MODULES], modules[_MODULES:]
-    sizes = [float(_size_of(module)) for module in shown]
-    if rest:
-        sizes.append(float(sum(map(_size_of, rest))))
-    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
-    boxes = squarify([sizes[index] for index in order], Box(0, 0, 1000, 420))
-    drawn: list[Markup] = []
-    for index, box in zip(order, boxes, strict=True):
-        if index == len(shown):
-            drawn += _tile(box, "frame", None, f"{len(rest)} more modules", format_size(int(sizes[index])), "name")
-        else:
-            drawn += _module_tiles(shown[index], box, colour)
+    groups = [(module.name, _by_architecture([module])) for module in modules[:_MODULES]]
+    if rest := modules[_MODULES:]:
+        groups.append((f"{len(rest)} more modules", _by_architecture(rest)))
+    groups.sort(key=lambda group: -sum(group[1].values()))
+    boxes = squarify([sum(sizes.values()) for _, sizes in groups], Box(0, 0, 1000, 420))
+    drawn = [
+        tile
+        for (name, sizes), box in zip(groups, boxes, strict=True)
+        for tile in _module_tiles(name, sizes, box, colour)
+    ]
     total = format_size(sum(map(_size_of, modules)))
     title = element("title", f"Sizes of all images by module and architecture, {total} in all")
     return element("svg", title, *drawn, viewBox="0 0 1000 420", role="img")
 
 
-def _module_tiles(module: Module, box: Box, colour: dict[str, str]) -> Iterator[Markup]:
+def _by_architecture(modules: Sequence[Module]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for module in modules:
+        for image in module.images:
+            sizes[str(image.architecture)] = sizes.get(str(image.architecture), 0) + image.size
+    return sizes
+
+
+def _module_tiles(module: str, sizes: dict[str, int], box: Box, colour: dict[str, str]) -> Iterator[Markup]:
     yield from _tile(box, "frame", None, "", "", "name")
     strip = 18.0 if box.height > 50 and box.width > 60 else 0.0
     if strip:
-        yield _label(box.x + 5, box.y + 13, module.name, box.width - 10, "name")
-    images = sorted(module.images, key=lambda image: image.size, reverse=True)
-    inner = box.inset(strip or 1.0, 1.0)
-    for image, tile in zip(images, squarify([image.size for image in images], inner), strict=True):
-        name = str(image.architecture)
-        yield from _tile(tile, "tile", colour[name], name, format_size(image.size), "on", module.name)
+        yield _label(box.x + 5, box.y + 13, module, box.width - 10, "name")
+    images = sorted(sizes.items(), key=lambda found: -found[1])
+    tiles = squarify([size for _, size in images], box.inset(strip or 1.0, 1.0))
+    for (name, size), tile in zip(images, tiles, strict=True):
+        yield from _tile(tile, "tile", colour[name], name, format_size(size), "on", module)
 
 
 def _tile(

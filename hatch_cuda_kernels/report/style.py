@@ -52,7 +52,7 @@ thead th { color: var(--muted); font-weight: 600; white-space: nowrap; }
 tbody th { font-weight: 500; min-width: 14rem; max-width: 24rem; overflow-wrap: anywhere; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 td.cell { text-align: center; padding: .3rem; white-space: nowrap; border-left: 2px solid var(--page); }
-td.cell { font-weight: 600; }
+td.cell { font-weight: 600; } table:has(td.cell) thead th:not(:first-child) { text-align: center; }
 td.cell small { display: block; font-weight: 400; font-size: .75rem; color: inherit; }
 .cubin { background: var(--cubin); color: var(--cubin-ink); } .ptx { background: var(--ptx); color: var(--ptx-ink); }
 .jit { background: var(--jit); color: var(--jit-ink); } .none { background: var(--none); color: var(--none-ink); }
