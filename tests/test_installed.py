@@ -120,6 +120,7 @@ from hatch_cuda_kernels import explain
 report(attempt(explain, "k", package="demo", compute_capability="8.0", driver_version="13.5"))
 """
 
+    @pytest.mark.slow
     def test_needs_the_package(self, library: Path, tmp_path: Path) -> None:
         """An editable install compiles against the installed package, and names it where it is missing."""
         project = make_project(tmp_path, f"{TABLE}\n", {"demo/k.cu": KERNEL})

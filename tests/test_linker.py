@@ -81,7 +81,12 @@ class TestImage:
 
     @pytest.mark.parametrize(
         "options",
-        [{}, {"use-fast-math": True}, {"max-register-count": 24}, {"prec-div": False, "ptxas-options": "-O1"}],
+        [
+            {"use-fast-math": True},
+            pytest.param({}, marks=pytest.mark.slow),
+            pytest.param({"max-register-count": 24}, marks=pytest.mark.slow),
+            pytest.param({"prec-div": False, "ptxas-options": "-O1"}, marks=pytest.mark.slow),
+        ],
     )
     def test_optimized_code_is_that_of_one_source(self, tmp_path: Path, options: dict[str, Any]) -> None:
         """With link-time optimization the code is, to the byte, that of the same text in one source: every option that
@@ -107,7 +112,10 @@ class TestImage:
         assert b".target sm_80" in image.data
         assert set(image.kernels) == {"k", "second"}
 
-    @pytest.mark.parametrize("options", [{}, OPTIMIZED, {"lineinfo": True}, {"lineinfo": True, **OPTIMIZED}])
+    @pytest.mark.parametrize(
+        "options",
+        [{}, OPTIMIZED, *(pytest.param({"lineinfo": True, **way}, marks=pytest.mark.slow) for way in ({}, OPTIMIZED))],
+    )
     def test_bytes_do_not_depend_on_the_place(self, tmp_path: Path, options: dict[str, Any]) -> None:
         """Neither the folder nor the process is in the image, statics and unnamed namespaces included."""
         first = compile_alone(linked_job(tmp_path / "a", options=options))
@@ -185,6 +193,7 @@ NO_LAUNCH = "hint: a kernel that launches kernels (dynamic parallelism) is not s
             OPTIMIZED,
             "'_Z5otherf': symbol multiply defined",
             id="twice-optimized",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {
@@ -194,9 +203,12 @@ NO_LAUNCH = "hint: a kernel that launches kernels (dynamic parallelism) is not s
             {},
             "k is defined in k.cu and in x.cu",
             id="kernel-twice",
+            marks=pytest.mark.slow,
         ),
         pytest.param({"k.cu": MAIN, "x.cu": HELPER}, {}, "Undefined reference to '_Z5otherf'", id="undefined"),
-        pytest.param({"k.cu": MAIN, "x.cu": HELPER}, OPTIMIZED, "_Z5otherf", id="undefined-optimized"),
+        pytest.param(
+            {"k.cu": MAIN, "x.cu": HELPER}, OPTIMIZED, "_Z5otherf", id="undefined-optimized", marks=pytest.mark.slow
+        ),
         pytest.param(
             {
                 "k.cu": 'extern __device__ int a[8];\nextern "C" __global__ void k(int *x) { *x = a[7]; }\n',
@@ -214,12 +226,23 @@ NO_LAUNCH = "hint: a kernel that launches kernels (dynamic parallelism) is not s
             {},
             "Prototype doesn't match for 'f'",
             id="prototype",
+            marks=pytest.mark.slow,
         ),
         pytest.param({"k.cu": LAUNCH, "x.cu": HELPER}, {}, NO_LAUNCH, id="launch"),
-        pytest.param({"k.cu": LAUNCH, "x.cu": HELPER}, OPTIMIZED, NO_LAUNCH, id="launch-optimized"),
-        pytest.param({"k.cu": LAUNCH}, {}, NO_LAUNCH, id="launch-alone"),
-        pytest.param({"k.cu": HELPER, "x.cu": HELPER.replace("er", "p")}, {}, "compiles to no kernel", id="no-kernel"),
-        pytest.param({**FILES, "x.cu": "__device__ int f( {"}, {}, "NVRTC refuses x.cu", id="syntax"),
+        pytest.param(
+            {"k.cu": LAUNCH, "x.cu": HELPER}, OPTIMIZED, NO_LAUNCH, id="launch-optimized", marks=pytest.mark.slow
+        ),
+        pytest.param({"k.cu": LAUNCH}, {}, NO_LAUNCH, id="launch-alone", marks=pytest.mark.slow),
+        pytest.param(
+            {"k.cu": HELPER, "x.cu": HELPER.replace("er", "p")},
+            {},
+            "compiles to no kernel",
+            id="no-kernel",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {**FILES, "x.cu": "__device__ int f( {"}, {}, "NVRTC refuses x.cu", id="syntax", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_refused(tmp_path: Path, files: dict[str, str], options: dict[str, Any], told: str) -> None:
@@ -272,6 +295,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 class TestProject:
+    @pytest.mark.slow
     def test_the_app_is_told_to_bring_the_linker(self, tmp_path: Path) -> None:
         """A build warns where the fallback would need nvJitLink and no dependency of the app brings it."""
         files = {"demo/k.cu": MAIN, "lib/other.cu": "__device__ float other(float x) { return x; }"}
@@ -319,6 +343,7 @@ class TestProject:
         assert done.returncode == 1
         assert "the source of module k, lib/other.cu, is not shipped" in done.stdout
 
+    @pytest.mark.slow
     def test_rebuild(self, project: Project, tmp_path: Path) -> None:
         """The second build compiles nothing; an edit of the second source's header compiles the module again."""
         copy = Project(tmp_path / "project", project.cache)
@@ -344,6 +369,7 @@ class TestProject:
         assert "archs: module k: compute_80: PTX of several sources needs link-time optimization" in run.output
 
 
+@pytest.mark.slow
 def test_command(tmp_path: Path) -> None:
     """`compile` links several sources, and a build that fails to link names the line that repeats it."""
     project = make_project(
