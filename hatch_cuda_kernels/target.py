@@ -120,7 +120,7 @@ class _InMemory:
 
 
 class _Messages:
-    """A build's messages, on standard error; see build.Reporter."""
+    """A build's messages, on standard error; see account.Reporter."""
 
     def info(self, message: str) -> None:
         print(message, file=sys.stderr)

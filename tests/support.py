@@ -102,13 +102,13 @@ class Quiet:
     """A reporter that drops what it is told."""
 
     def info(self, message: str) -> None:
-        """See build.Reporter."""
+        """See account.Reporter."""
 
     def step(self, done: int, total: int, what: str) -> None:
-        """See build.Reporter."""
+        """See account.Reporter."""
 
     def warning(self, message: str) -> None:
-        """See build.Reporter."""
+        """See account.Reporter."""
 
 
 @dataclass(frozen=True)

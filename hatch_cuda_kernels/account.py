@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a build says of itself: its errors, its warnings and its report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from .advice import folders_that_hold, missing_headers, repeat_command
+from .arch import Architecture, format_capability
+from .config import Config
+from .errors import CompilationError, ConfigurationError, CudaKernelsError
+from .plan import CompiledImage, CompileJob
+from .toolchain import Toolchain
+
+__all__ = ["Reporter", "all_errors", "build_report", "show_warnings", "write_report"]
+
+
+class Reporter(Protocol):
+    """Where a build's messages go."""
+
+    def info(self, message: str) -> None:
+        """Something that was done."""
+
+    def step(self, done: int, total: int, what: str) -> None:
+        """`done` of `total` images are there, `what` last."""
+
+    def warning(self, message: str) -> None:
+        """Something that the author should read."""
+
+
+def all_errors(
+    jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError], root: Path
+) -> CudaKernelsError:
+    """One error for all images that failed; of their kind, where they are of one kind."""
+    alike: dict[str, list[CompileJob]] = {}
+    for job in jobs:
+        if job in errors:
+            alike.setdefault(str(errors[job]).removeprefix(f"{job}: "), []).append(job)
+    texts = [_told(text, failed, errors[failed[0]], root) for text, failed in alike.items()]
+    kinds = {type(error) for error in errors.values()}
+    kind = kinds.pop() if len(kinds) == 1 else CompilationError
+    return kind(f"{len(errors)} of {len(jobs)} images failed:\n\n" + "\n\n".join(texts))
+
+
+def _told(text: str, failed: Sequence[CompileJob], error: CudaKernelsError, root: Path) -> str:
+    """What is said of images that failed alike, with what only the project's tree can tell."""
+    lines = [f"{', '.join(map(str, failed))}: {text}"]
+    for header in missing_headers(text):
+        folders = folders_that_hold(header, root)
+        lines += [f'hint: the project has {header} in {folder}: include-dirs = ["{folder}"]' for folder in folders[:3]]
+    if isinstance(error, CompilationError):
+        lines.append(f"repeat: {repeat_command(failed[0])}")
+    return "\n".join(lines)
+
+
+def show_warnings(
+    images: Mapping[CompileJob, CompiledImage],
+    targets: Sequence[Sequence[Architecture]],
+    toolchain: Toolchain,
+    reporter: Reporter,
+) -> None:
+    seen: dict[str, list[str]] = {}
+    for job, image in images.items():
+        for warning in image.warnings:
+            seen.setdefault(f"{job.unit.module}: {warning}", []).append(str(job.architecture))
+    for text, architectures in seen.items():
+        reporter.warning(f"[{' '.join(architectures)}] {text}")
+    kinds = {architecture.virtual for target in targets for architecture in target}
+    if kinds == {True, False} and toolchain.version[1] > 0:
+        major, version = toolchain.version[0], format_capability(toolchain.version)
+        reporter.warning(
+            f"the PTX of this build needs a driver of CUDA {version} or newer, its cubins only one of CUDA {major}.0; "
+            f'for PTX that older drivers take, pin an older compiler, such as nvrtc = "{major}.0.{_FIRST_PATCH[major]}"'
+        )
+
+
+_FIRST_PATCH = {12: "140", 13: "88"}
+"""Newest patch of each major's first release."""
+
+
+def build_report(
+    jobs: Sequence[CompileJob],
+    images: Mapping[CompileJob, CompiledImage],
+    finished: Mapping[CompileJob, float],
+    toolchain: Toolchain,
+    seconds: float,
+) -> dict[str, Any]:
+    rows = [
+        {
+            "package": job.unit.package,
+            "module": job.unit.module,
+            "arch": str(job.architecture),
+            "outcome": "compiled" if job in finished else "cached",
+            "seconds": round(images[job].seconds, 6) if job in finished else 0.0,
+            "finished": round(finished[job], 6) if job in finished else None,
+            "memory": images[job].memory if job in finished else 0,
+            "bytes": len(images[job].data),
+            "warnings": list(images[job].warnings),
+            "passed_over": [omission.to_dict() for omission in images[job].passed_over],
+        }
+        for job in jobs
+    ]
+    return {
+        "schema": 1,
+        "nvrtc": toolchain.release,
+        "compiled": len(finished),
+        "cached": len(jobs) - len(finished),
+        "seconds": round(seconds, 6),
+        "images": rows,
+    }
+
+
+def write_report(config: Config, report: Mapping[str, Any], root: Path) -> None:
+    if config.report is None:
+        return
+    path = root / config.report
+    try:
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: {path} cannot be written ({error.strerror})") from None
