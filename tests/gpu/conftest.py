@@ -163,6 +163,7 @@ _NAMES = (
     "cuda-core",
     "cuda-bindings",
     "nvidia-cuda-nvrtc",
+    "nvidia-nvjitlink",
     "numpy",
     "torch",
     "cupy-cuda13x",

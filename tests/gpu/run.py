@@ -5,7 +5,7 @@
 On a machine with a network, for Python 3.12 on Linux and a driver of CUDA 13.0 or newer:
 
     python3.12 -m pip wheel -w wheels ./ "cuda-core>=1.2,<2" "cuda-bindings>=13,<14" "nvidia-cuda-nvrtc>=13.3,<14" \\
-        numpy pytest
+        "nvidia-nvjitlink>=13.3,<14" numpy pytest
     python3.12 -m pip wheel -w wheels --no-deps ./example_project    # optional: the example app; ./ makes it a folder
 
 Then, with `wheels/` and this source tree on the machine with the GPU:

@@ -14,13 +14,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Site, edit_manifest
+from support import Site, build_demo, edit_manifest, write_project
 
 from hatch_cuda_kernels.arch import FAMILIES
 
@@ -28,6 +28,16 @@ pytestmark = pytest.mark.gpu
 
 Run = Callable[..., Any]
 Record = Callable[[str, object], None]
+
+
+def linker_is_here() -> bool:
+    """Whether NVIDIA's linker is installed."""
+    try:
+        return bool(version("nvidia-nvjitlink"))
+    except PackageNotFoundError:
+        return False
+
+
 FAKE = "fake driver: it executes nothing, so there are no numbers to compare"
 
 LOAD = """
@@ -243,6 +253,48 @@ def test_numbers(
     if gpu.fake:
         pytest.skip(FAKE)
     assert {name: error for name, error in errors.items() if not error <= TOLERANCE} == {}
+
+
+LINKED = {
+    "demo/sum.cu": """\
+__device__ int square(int n);
+extern __constant__ int bias[2];
+extern "C" __global__ void sum(int *out, int n) { *out = square(n) * SIZE + bias[1]; }
+""",
+    "demo/square.cu": "__constant__ int bias[2];\n__device__ __noinline__ int square(int n) { return n * n; }\n",
+}
+
+LINKED_CODE = """
+errors = {}
+for module in ("plain", "optimized"):
+    for size in (1, 3):
+        name = f"{module}[SIZE={size}]"
+        library = driver.CUlibrary(int(load_module(name, package="demo").handle))
+        address, bytes = call3(driver.cuLibraryGetGlobal(library, b"bias"))
+        call(driver.cuMemcpyHtoD(int(address), np.array([0, 5], np.int32).ctypes.data, int(bytes)))
+        out = up(np.zeros(1, np.int32))
+        launch(stream, LaunchConfig(grid=1, block=1), load_kernel(f"{name}:sum", package="demo"), out, np.int32(7))
+        errors[name] = abs(int(down(out, np.zeros(1, np.int32))[0]) - (49 * size + 5))
+report(errors)
+"""
+
+
+@pytest.mark.skipif(not linker_is_here(), reason="nvidia-nvjitlink is not installed")
+@pytest.mark.parametrize("jit", ["0", "force"])
+def test_linked_sources_and_variants(gpu: Any, run: Run, tmp_path: Path, record_property: Record, jit: str) -> None:
+    """Modules of two sources, linked with and without link-time optimization, in two variants each, compute what they
+    should, a `__constant__` that one source defines and another reads included."""
+    write_project(tmp_path / "project", LINKED)
+    shared = {"source": list(LINKED), "variants": {"SIZE": [1, 3]}}
+    options = {"link-time-optimization": True}
+    entries = [{**shared, "name": "plain"}, {**shared, "name": "optimized", "options": options}]
+    site = build_demo(tmp_path, archs=[exact(gpu)], extra={"modules": entries})
+    three = "def call3(result):\n    assert not result[0], result[0]\n    return result[1:]\n"
+    errors = run(three + LINKED_CODE, site, jit=jit).value
+    record_property("errors", errors)
+    if gpu.fake:
+        pytest.skip(FAKE)
+    assert set(errors.values()) == {0}, errors
 
 
 def test_the_driver_agrees_on_parameters(gpu: Any, run: Run, build: Callable[[Sequence[str]], Site]) -> None:
