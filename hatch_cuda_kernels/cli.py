@@ -17,6 +17,7 @@ from typing import Any
 
 from ._version import __version__
 from .arch import Architecture, Capability, parse_version
+from .display import printable
 from .errors import CudaKernelsError, CudaKernelsWarning
 from .target import TargetError
 
@@ -38,12 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except TargetError as error:
-        print(f"hatch-cuda-kernels: {error}", file=sys.stderr)
-        return 2
     except (CudaKernelsError, OSError) as error:
-        print(f"hatch-cuda-kernels: {error}", file=sys.stderr)
-        return 1
+        print(printable(f"hatch-cuda-kernels: {error}", "\n\t"), file=sys.stderr)
+        return 2 if isinstance(error, TargetError) else 1
     except KeyboardInterrupt:
         return 130
 
@@ -143,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("-o", "--output", metavar="FILE", help="where to write the cubin or PTX")
     command.set_defaults(run=_compile)
 
-    command = commands.add_parser("stubs", parents=[target], help="print a .pyi with a package's kernel names")
+    command = commands.add_parser("stubs", parents=[target, common], help="print a .pyi with a package's kernel names")
     command.set_defaults(run=_stubs)
 
     cache = commands.add_parser("cache", help="look at, check, empty, copy the compile cache")

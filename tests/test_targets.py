@@ -44,6 +44,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project.wheel()
 
 
+def steers(good: Path, bad: Path) -> None:
+    """A package whose name would be code in a stub, and steer a terminal."""
+    name = rb'"package": "demo\nimport os\u001b[2J"'
+    changed(good, bad, lambda f: f.update({MANIFEST: f[MANIFEST].replace(b'"package": "demo"', name)}))
+
+
 def no_zip(good: Path, bad: Path) -> None:
     """A file of another kind."""
     bad.write_text("not a zip file")
@@ -101,6 +107,7 @@ BAD: dict[Callable[[Path, Path], None], str] = {
     later_schema: "schema 2 is newer than this hatch-cuda-kernels reads",
     claims_much: "which no such file has",
     climbs: "is not a path inside the package",
+    steers: "its manifest is that of demo",
 }
 
 
@@ -112,10 +119,11 @@ def test_bad_wheels(
     path = tmp_path / "bad-1.0-py3-none-any.whl"
     bad(wheel, path)
     for name, arguments in COMMANDS.items():
-        for more in ([], ["--json"]) if name != "stubs" else ([],):
+        for more in ([], ["--json"]):
             assert main([name, str(path), *arguments, *more]) == 1, name
             captured = capsys.readouterr()
             assert BAD[bad] in captured.err + captured.out, name
+            assert "\x1b" not in captured.err + captured.out
             assert len((captured.err + captured.out).splitlines()) < 12, name
     assert main(["diff", str(wheel), str(path)]) == main(["report", str(wheel), "--against", str(path)]) == 1
 
@@ -144,13 +152,16 @@ def test_no_target_blocks(tmp_path: Path) -> None:
 
 
 def test_every_command_on_a_good_wheel(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 0, something to read, and with --json one JSON value of schema 1."""
+    """Status 0, something to read, and with --json one JSON value of schema 1, whose keys are documented."""
+    documented = (Path(__file__).parent.parent / "docs/reference/commands.md").read_text("utf-8").split("## JSON")[1]
     for name, arguments in COMMANDS.items():
         assert main([name, str(wheel), *arguments]) == 0, name
         assert capsys.readouterr().out.strip()
-        if name != "stubs":
-            assert main([name, str(wheel), *arguments, "--json"]) == 0, name
-            assert json.loads(capsys.readouterr().out)["schema"] == 1
+        assert main([name, str(wheel), *arguments, "--json"]) == 0, name
+        value = json.loads(capsys.readouterr().out)
+        assert value["schema"] == 1
+        (row,) = re.findall(rf"^\| `{name}` \|.*$", documented, re.MULTILINE)
+        assert [key for key in value if f'"{key}"' not in row] == [], name
 
 
 def test_inspect_equals_cuobjdump(wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
