@@ -21,7 +21,6 @@ from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
 from .precompiled import Precompiled
 from .sources import join_label
-from .standins import standins
 
 __all__ = ["compile_job"]
 
@@ -133,7 +132,7 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
         f"<{passing.name}> of {label}({passing.line})"
         for label, found in settled.files.items()
         for passing in found.passed
-        if passing.kind == "include" and passing.name not in standins() and _OF_LIBRARIES.search(passing.name)
+        if passing.kind == "include"
     ]
     if absent and _NAMES_MISSING.search(settled.log):
         message += (
@@ -143,7 +142,6 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     return f"{message})"
 
 
-_OF_LIBRARIES = re.compile(r"[/.]")
 _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a type name|qualified name')
 
 

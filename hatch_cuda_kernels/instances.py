@@ -72,7 +72,7 @@ class Instances:
             name = match["name"].rpartition("::")[2]
             given = [part.partition("=")[2] for part in match["given"].replace(" ", "").split(",")]
             those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
-            exact = [text for text in those if text.replace(" ", "").endswith(f"{name}<{','.join(given)}>")]
+            exact = [text for text in those if _stands_for(text, given)]
             failed |= dict.fromkeys(exact or those, error)
         return failed
 
@@ -113,3 +113,10 @@ class Instances:
 
 def _example(mention: Mention) -> str:
     return mention.expressions[0] if mention.expressions else f"{mention.kernel}<...>"
+
+
+def _stands_for(expression: str, given: list[str]) -> bool:
+    """Whether an expression may be the instance with these arguments, as the compiler spells them."""
+    arguments = expression.replace(" ", "").partition("<")[2][:-1].split(",")
+    same = [one == other or other.startswith("(") for one, other in zip(arguments, given, strict=False)]
+    return len(arguments) <= len(given) and all(same)

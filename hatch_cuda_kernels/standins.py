@@ -235,13 +235,13 @@ _SUFFIXED = [f"{name}f" for name in [*_UNARY, *_UNARY_TO, *_BINARY, "fma", "frex
 def _mathematics() -> str:
     """`math.h`: NVRTC declares the functions for float and double; the standard also wants integers and mixtures."""
     kinds = "bool|char|signed char|unsigned char|short|unsigned short|int|unsigned|long|unsigned long|long long"
-    lines = ["template <class T> struct __cuda_kernels_number { static const int rank = 0; };"]
+    lines = ["template <class T> struct __cuda_kernels_number { enum { rank = 0 }; };"]
     for kind in [*kinds.split("|"), "unsigned long long"]:
-        lines.append(f"template <> struct __cuda_kernels_number<{kind}> {{ static const int rank = 1; }};")
+        lines.append(f"template <> struct __cuda_kernels_number<{kind}> {{ enum {{ rank = 1 }}; }};")
     for kind in ("float", "double"):
-        lines.append(f"template <> struct __cuda_kernels_number<{kind}> {{ static const int rank = 2; }};")
+        lines.append(f"template <> struct __cuda_kernels_number<{kind}> {{ enum {{ rank = 2 }}; }};")
     number, when = "__cuda_kernels_number", "typename __cuda_kernels_when"
-    both = f"{number}<A>::rank * {number}<B>::rank != 0"
+    both = f"int({number}<A>::rank) * int({number}<B>::rank) != 0"
     lines += [
         "template <bool> struct __cuda_kernels_when {};",
         "template <> struct __cuda_kernels_when<true> { typedef int type; };",

@@ -30,7 +30,7 @@ ARROWS = {
     "catalog": "arch errors manifest package selection variants",
     "cli": "_version arch display errors target",
     "compilation": "arch compiler config display errors installed jobs modules nvrtc plan sources toolchain",
-    "compiler": "advice errors hostcode instances linker manifest nvrtc outcome plan precompiled sources standins",
+    "compiler": "advice errors hostcode instances linker manifest nvrtc outcome plan precompiled sources",
     "config": "arch errors manifest options stores.location toolkit variants",
     "costs": "plan toolchain",
     "coverage": "arch catalog display manifest selection target",

@@ -188,12 +188,22 @@ def test_toolkit_headers(tmp_path: Path, space: Workspace, header: str, monkeypa
     assert compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto").data == image.data
 
 
-@pytest.mark.parametrize("header", ["vector", "iostream", "string", "memory", "thread", "version_that_is_not"])
+USE_OF_HOST_TYPE = KERNEL.replace("*p = 1", "std::vector<int> v; *p = v.size()")
+
+
+@pytest.mark.parametrize("header", ["vector", "iostream", "string", "memory", "thread"])
 def test_others(tmp_path: Path, space: Workspace, header: str) -> None:
-    """[S13] What only a host has is NVRTC's error where a kernel uses it, with a way out."""
-    use = KERNEL.replace("*p = 1", "std::vector<int> v; *p = v.size()")
+    """[S13] What only a host has is NVRTC's error where a kernel uses it, with the header that had it and a way out."""
+    source = f"#include <{header}>\n" + USE_OF_HOST_TYPE
+    with pytest.raises(CompilationError, match=rf"(?s)k\.cu\(2\): error.*vector.*hint: .*<{header}> of k\.cu\(1\)"):
+        compile_files(tmp_path, {"k.cu": source}, space, toolkit_headers="auto")
+
+
+def test_a_header_that_nobody_has(tmp_path: Path, space: Workspace) -> None:
+    """[S13] It is NVRTC's error, with a way out, whatever else the source has of the host."""
+    source = "#include <version_that_is_not>\n" + USE_OF_HOST_TYPE
     with pytest.raises(CompilationError, match=r"(?s)cannot open source file.*hint: "):
-        compile_files(tmp_path, {"k.cu": f"#include <{header}>\n" + use}, space, toolkit_headers="auto")
+        compile_files(tmp_path, {"k.cu": source}, space, toolkit_headers="auto")
 
 
 def test_own_header_wins(tmp_path: Path, space: Workspace) -> None:
