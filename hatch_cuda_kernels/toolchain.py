@@ -254,19 +254,19 @@ def _parse(data: bytes | None) -> tuple[int, ...] | None:
 @functools.lru_cache(maxsize=1)
 def linker_release() -> str:
     """What tells the nvJitLink of this process from others: its wheel's release, else the digest of its library."""
-    wheel = _wheel_library(tuple(LINKER_WHEELS.values()), ("libnvJitLink.so", "nvJitLink_"))
-    if wheel:
-        _load_from_overlay(wheel[1])
+    found = (_wheel_library([name], ("libnvJitLink.so", "nvJitLink_")) for name in LINKER_WHEELS.values())
+    wheels = [wheel for wheel in found if wheel is not None]
+    for _, library in wheels:
+        _load_from_overlay(library)
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
-        path = load_nvidia_dynamic_lib("nvJitLink").abs_path
+        path = str(load_nvidia_dynamic_lib("nvJitLink").abs_path)
+        own = [release for release, library in wheels if os.path.samefile(library, path)]
+        return own[0] if own else f"sha256 {_digest(path)}"
     except Exception as error:  # pathfinder raises several kinds
         reason = first_line(error)
         raise ToolchainError(f"a module of several sources needs nvJitLink ({reason}); {LINKER_HINT}") from None
-    if wheel and path and os.path.samefile(wheel[1], path):
-        return wheel[0]
-    return f"sha256 {_digest(path or '')}"
 
 
 def check_pins(toolchain: Toolchain, *, cuda: str | None, nvrtc: str | None, where: str) -> None:

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from fake_driver import COMPILER, environment, read_log
 from jobs import compile_alone, make_job, write
@@ -26,7 +27,8 @@ from hatch_cuda_kernels import jobs
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.cache import KernelCache
 from hatch_cuda_kernels.elf import Elf
-from hatch_cuda_kernels.errors import CompilationError, ToolchainError
+from hatch_cuda_kernels.errors import CompilationError, ManifestError, ToolchainError
+from hatch_cuda_kernels.manifest import Manifest
 from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.pool import compile_all
@@ -85,6 +87,7 @@ class TestImage:
             {"use-fast-math": True},
             pytest.param({}, marks=pytest.mark.slow),
             pytest.param({"max-register-count": 24}, marks=pytest.mark.slow),
+            pytest.param({"use-fast-math": True, "prec-div": True}, marks=pytest.mark.slow),
             pytest.param({"prec-div": False, "ptxas-options": "-O1"}, marks=pytest.mark.slow),
         ],
     )
@@ -321,6 +324,17 @@ class TestProject:
             components = {found["name"]: found for found in json.loads(archive.read(name))["components"]}
         assert components["nvJitLink"]["version"] == version("nvidia-nvjitlink")
         assert {"lib/other.cu", "lib/factor.cuh"} <= set(components)
+
+    def test_manifest(self, project: Project) -> None:
+        """The manifest satisfies its schema, and a list of sources that leads out of the package is refused."""
+        manifest = manifest_of(project.wheel())
+        schema = json.loads((Path(__file__).parent.parent / "docs/reference/manifest.schema.json").read_text())
+        jsonschema.validate(manifest, schema)
+        assert Manifest.from_dict(manifest).modules[0].linked == ("lib/other.cu",)
+        for wrong in (["../other.cu"], ["/other.cu"], "lib/other.cu", [1], [""], {"a": 1}):
+            manifest["modules"][0]["linked"] = wrong
+            with pytest.raises(ManifestError, match=r"modules\[0\]\.linked"):
+                Manifest.from_dict(manifest)
 
     @pytest.mark.slow
     def test_verify_jit(self, project: Project) -> None:

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,16 @@ def test_the_linker_is_installed_where_something_is_linked(cuda: str, nvrtc: str
     without = required_distributions(cuda, nvrtc, {})
     linked = {Requirement(name) for name in required_distributions(cuda, nvrtc, {"nvjitlink": True})}
     assert linked == {*map(Requirement, without), Requirement(linker)}
+
+
+def test_a_linker_that_no_wheel_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is not the wheel's, in a conda environment or put over it, is known by its digest."""
+    pytest.importorskip("cuda.pathfinder")
+    try:
+        release = version("nvidia-nvjitlink")
+    except PackageNotFoundError:
+        pytest.skip("nvidia-nvjitlink is not installed")
+    tell = toolchain.linker_release.__wrapped__
+    assert tell() == release
+    monkeypatch.setattr(toolchain, "LINKER_WHEELS", {"13": "no-such-wheel"})
+    assert re.fullmatch(r"sha256 [0-9a-f]{64}", tell())
