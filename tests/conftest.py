@@ -7,7 +7,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_driver import build
@@ -62,3 +64,20 @@ def way(ours: Path, frontend_cache: Path, tmp_path: Path) -> dict[str, str]:
         "HATCH_CUDA_KERNELS_CACHE": str(frontend_cache),
         "HATCH_CUDA_KERNELS_REPORT": str(tmp_path / "report.json"),
     }
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium, from PATH or installed by playwright."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `browser` is not installed")
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    with playwright.sync_playwright() as driver:
+        try:
+            opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium can be started ({str(error).splitlines()[0]})")
+        yield opened
+        opened.close()

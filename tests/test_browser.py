@@ -7,8 +7,6 @@ Needs the dependency group `browser` and a Chromium, either on PATH or installed
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +17,6 @@ from test_report import FILES, NASTY, made_up, report, summary_of
 from hatch_cuda_kernels.report.page import page
 
 pytestmark = pytest.mark.isolated
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="the dependency group `browser` is not installed")
-    path = next((found for name in _NAMES if (found := shutil.which(name))), None)
-    with playwright.sync_playwright() as driver:
-        try:
-            opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"no Chromium can be started ({str(error).splitlines()[0]})")
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
