@@ -340,7 +340,8 @@ class TestDatabase:
         good = path.read_bytes()
         for _ in range(60):
             for leftover in tmp_path.iterdir():
-                leftover.unlink()
+                if leftover.is_file():
+                    leftover.unlink()
             offset = draw.randrange(len(good))
             path.write_bytes(good[:offset] + bytes([good[offset] ^ 1 << draw.randrange(8)]) + good[offset + 1 :])
             import warnings
@@ -366,6 +367,48 @@ class TestDatabase:
         with pytest.warns(CudaKernelsWarning, match="a database of something else"):
             assert KernelCache.open(f"sqlite:{path}").layers == ()
         assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("content", [b"precious", b"SQLite format 3\0" + bytes(range(256)) * 40])
+    def test_no_database(self, tmp_path: Path, content: bytes) -> None:
+        """A file that is something else, or somebody's damaged database, stays as and where it is."""
+        path = tmp_path / "kernel.cu"
+        path.write_bytes(content)
+        with pytest.warns(CudaKernelsWarning, match="is no database"):
+            assert KernelCache.open(f"sqlite:{path}").layers == ()
+        assert path.read_bytes() == content
+        assert not list(tmp_path.glob("*damaged*"))
+
+    @posix
+    def test_nowhere(self, tmp_path: Path) -> None:
+        """A place where no file can be is told at once."""
+        begin = time.monotonic()
+        with pytest.warns(CudaKernelsWarning, match="cannot be opened"):
+            assert KernelCache.open("sqlite:/proc/x.db").layers == ()
+        with pytest.warns(CudaKernelsWarning, match="cannot be opened"):
+            assert KernelCache.open(f"read:sqlite:{tmp_path}/missing.db").layers == ()
+        assert time.monotonic() - begin < 5
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root, to be another user")
+    def test_read_only_layer(self, tmp_path: Path, job: CompileJob, image: CompiledImage) -> None:
+        """A database of root's serves a user who may write nothing there."""
+        folder = tmp_path / "layer"
+        with KernelCache.open(f"sqlite:{folder}/c.db") as cache:
+            cache.store(job, image)
+        for path in (tmp_path, *tmp_path.parents):
+            if path != Path("/"):
+                path.chmod(path.stat().st_mode | 0o055)
+        folder.chmod(0o755)
+        (folder / "c.db").chmod(0o644)
+        code = """
+import filelock, sqlite3
+from hatch_cuda_kernels.stores import database, opening, location, layered, memory
+os.setgid(65534); os.setuid(65534)
+layer, = opening.open_layers([location.parse_location("read:sqlite:" + sys.argv[1])])
+report([len(layer.read(sys.argv[2]) or b""), layer.write("k", b"x"), caught])
+"""
+        arguments = [str(folder / "c.db"), f"blob {image.sha256}"]
+        assert run_python(code, os.environ, TESTS, arguments=arguments).value == [len(image.data), False, []]
 
     @posix
     @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
@@ -496,6 +539,7 @@ class TestLocation:
             ("s3://b?colour=red", "unknown colour; endpoint, region may follow"),
             ("https://user:hunter2@host/p?x=1", "https://host/p?x=1: unknown x; nothing may follow"),
             ("http://[::1", "http://"),
+            ("redis://host/main", "redis://host/main: what follows redis://HOST/ is the number of a database"),
         ],
     )
     def test_mistakes(self, text: str, message: str) -> None:

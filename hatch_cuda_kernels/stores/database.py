@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DatabaseStore"]
 
 _SECONDS = 10.0
+_SQLITE = b"SQLite format 3\0"
 _APPLICATION = 0x48434B31
 _SCHEMA = """
 CREATE TABLE entries (key BLOB NOT NULL UNIQUE, data BLOB NOT NULL, used INTEGER NOT NULL);
@@ -37,12 +38,16 @@ _T = TypeVar("_T")
 class DatabaseStore(Store):
     """A database in WAL mode. A file that SQLite finds damaged is moved aside and begun anew."""
 
-    def __init__(self, path: Path, *, max_size: int | None = None) -> None:
-        """Make the file where it is missing. Raises OSError or sqlite3.Error."""
+    def __init__(self, path: Path, *, max_size: int | None = None, make: bool = True) -> None:
+        """Make the file where it is missing, if it may be made. Raises OSError or sqlite3.Error."""
         self._max_size = max_size
+        self._make = make
         self.name = f"sqlite:{path}"
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if make:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = Path(os.path.realpath(path.parent)) / path.name
+        self.state = Path(f"{self.path}.state")
+        """A folder beside it: that it is there shows that a file which is no database any more once was ours."""
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
@@ -144,17 +149,27 @@ class DatabaseStore(Store):
             _inherited.append(self._connection)  # the parent's; closing it here would drop the parent's locks
         import sqlite3
 
-        with self._file_lock():
-            if POSIX:
-                check_owner(self.path.parent, self.path.parent.stat())
-                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-                with contextlib.suppress(PermissionError), os.fdopen(os.open(self.path, flags, 0o600), "rb") as file:
-                    check_owner(self.path, os.fstat(file.fileno()))
-            connection = sqlite3.connect(self.path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+        self._check_file()
+        with self._locked():
+            if os.access(self.path, os.W_OK):
+                connection = sqlite3.connect(self.path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+            else:  # a layer to read only, where SQLite could not even make its index of the log
+                connection = sqlite3.connect(f"{self.path.as_uri()}?immutable=1", uri=True, check_same_thread=False)
             self._inode = self.path.stat().st_ino
             self._prepare(connection)
         self._connection, self._process = connection, os.getpid()
         return connection
+
+    def _check_file(self) -> None:
+        """Make the file, and refuse one that others could have written, or that never was a database of ours."""
+        flags = os.O_RDONLY | (os.O_CREAT if self._make else 0)
+        flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with os.fdopen(os.open(self.path, flags, 0o600), "rb") as file:
+            if POSIX:
+                check_owner(self.path.parent, self.path.parent.stat())
+                check_owner(self.path, os.fstat(file.fileno()))
+            if file.read(len(_SQLITE)) not in (b"", _SQLITE) and not self.state.is_dir():
+                raise OSError(f"{self.path} is no database")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         try:
@@ -162,6 +177,7 @@ class DatabaseStore(Store):
             if application != _APPLICATION:
                 if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
                     raise OSError(f"{self.path} is a database of something else")
+                self.state.mkdir(mode=0o700, exist_ok=True)
                 connection.execute("PRAGMA journal_mode = WAL")
                 with _transaction(connection):
                     for statement in _SCHEMA.strip().split(";\n"):
@@ -174,7 +190,9 @@ class DatabaseStore(Store):
 
     def _move_aside(self) -> None:
         self.close()
-        with self._file_lock():
+        if not self.state.is_dir():
+            raise OSError(f"{self.path} is no database of ours, and damaged")
+        with self._locked():
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino != self._inode:
                     return  # another process was first
@@ -183,10 +201,15 @@ class DatabaseStore(Store):
                 with contextlib.suppress(FileNotFoundError):
                     os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
 
-    def _file_lock(self) -> Any:
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Alone among those that open the file or move it; without a lock where this user may write none."""
         import filelock
 
-        return filelock.FileLock(f"{self.path}.lock", timeout=_SECONDS)
+        with contextlib.ExitStack() as stack:
+            if os.access(self.path, os.W_OK):
+                stack.enter_context(filelock.FileLock(f"{self.path}.lock", timeout=_SECONDS))
+            yield
 
 
 _inherited: list[sqlite3.Connection] = []

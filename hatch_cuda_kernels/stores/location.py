@@ -110,6 +110,8 @@ def parse_location(text: str) -> Location:
         raise ValueError(f"{location}: {error}") from None
     if missing:
         raise ValueError(f"{location} names no {'host' if location.extra in ('redis', 'webdav') else 'bucket'}")
+    if location.extra == "redis" and not re.fullmatch(r"/?\d*", url.path, re.ASCII):
+        raise ValueError(f"{location}: what follows redis://HOST/ is the number of a database")
     if unknown or url.fragment:
         known = ", ".join(sorted(REMOTES[scheme][1])) or "nothing"
         raise ValueError(f"{location}: unknown {', '.join(sorted(unknown)) or 'fragment'}; {known} may follow the ?")

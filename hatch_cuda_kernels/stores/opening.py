@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from collections.abc import Iterable
@@ -61,10 +60,7 @@ def state_of(layers: Iterable[Layer]) -> State | None:
         if layer.writable and isinstance(store, DirectoryStore):
             return State(store.directory, private=store.private, make=store.make_folders)
         if layer.writable and isinstance(store, DatabaseStore):
-            folder = Path(f"{store.path}.state")
-            with contextlib.suppress(OSError):
-                _make(folder)
-            return State(folder, private=False, make=functools.partial(_make, folder))
+            return State(store.state, private=False, make=functools.partial(_make, store.state))
     return None
 
 
@@ -107,7 +103,7 @@ def _open(place: Location, max_size: int | None, *, asked: bool) -> Store:
     if place.kind == "sqlite":
         from .database import DatabaseStore
 
-        return DatabaseStore(path, max_size=max_size)
+        return DatabaseStore(path, max_size=max_size, make=place.writable)
     # Others may read what root compiles into a folder that was asked for: the layer of an image.
     shared = asked and POSIX and os.geteuid() == 0
     return DirectoryStore(path, shared=shared, max_size=max_size, make=place.writable)

@@ -12,13 +12,14 @@ import asyncio
 import concurrent.futures
 import functools
 import os
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, first_line
 from .base import Store, key_bytes, key_digest, value_bytes
 from .location import Location
 from .sealing import add_seal, check_seal
@@ -107,6 +108,8 @@ class RemoteStore(Store):
         except (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError):
             future.cancel()
             raise TimeoutError("no answer in time") from None
+        except Exception as error:  # the library's own, which tells of its insides at length
+            raise OSError(re.sub(r", context: \{.*?\}(?= =>)", "", first_line(error))) from None
 
 
 @functools.lru_cache(maxsize=1)
@@ -157,9 +160,7 @@ def _azure(url: Any, given: Mapping[str, str], environ: Mapping[str, str]) -> tu
     account = given.get("account") or environ.get("AZURE_STORAGE_ACCOUNT")
     endpoint = given.get("endpoint") or (account and f"https://{account}.blob.core.windows.net")
     if not endpoint:
-        raise ConfigurationError(
-            f"az://{url.netloc}: names no account; add ?account=NAME, or set AZURE_STORAGE_ACCOUNT"
-        )
+        raise ConfigurationError("it names no account; add ?account=NAME, or set AZURE_STORAGE_ACCOUNT")
     return "azblob", {
         "container": url.netloc,
         "root": url.path,
