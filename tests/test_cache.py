@@ -168,6 +168,22 @@ def test_r1_sealed_nonsense(warm: KernelCache, job: CompileJob) -> None:
         assert warm.lookup(job) is None
 
 
+def test_r1_endless(warm: KernelCache, job: CompileJob, image: CompiledImage) -> None:
+    """A record that sends a look-up to hundreds of others is left after a few."""
+    sets = [{"files": {}, "installed": {}, "missing": [f"{n}.h"]} for n in range(200)]
+    cache._save(warm.layers[0], f"reads {job.key}", {"sets": sets})
+    before = warm.layers[0].take()
+    assert before
+    assert warm.lookup(job) is None
+    for found in sets:
+        reads = plan.Reads(files={}, missing=tuple(found["missing"]))
+        cache._save(warm.layers[0], f"result {reads.result_key(job.key)}", {"architecture": "none"})
+    warm.layers[0].take()
+    assert warm.lookup(job) is None
+    entry = len(warm.layers[0].store.get(f"reads {job.key}") or b"")
+    assert warm.layers[0].take().bytes_read < entry + 9 * 400
+
+
 # -- R2: kinds of files and owners -------------------------------------------------------------------------------
 
 
