@@ -8,21 +8,29 @@ image counts only where this machine would have read the same.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import importlib
+import os
 import pickle
 import platform
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, ToolchainError, first_line
 from .plan import CompiledImage, CompileJob
 from .records import still_holds
+
+if TYPE_CHECKING:
+    from .nvrtc import Workspace
+    from .pool import Pool
 
 __all__ = ["compile_elsewhere"]
 
@@ -111,20 +119,32 @@ def _serve(version: str, packed: bytes, timeout: float | None) -> tuple[str, str
 
 
 def _compile(version: str, packed: bytes, timeout: float | None) -> Result:
-    from .nvrtc import workspace
-    from .pool import compile_all
-
     if version != __version__:
         return ToolchainError(f"a worker has hatch-cuda-kernels {__version__}, the build {version}; install the same")
     job = pickle.loads(packed)
     try:
-        with workspace() as space:
-            ((_, result),) = compile_all([job], space, workers=1, timeout=timeout)
+        pool, space = _own_pool(os.getpid(), threading.get_ident(), timeout)
+        ((_, result),) = pool.compile([job], space)
     except CudaKernelsError as error:
         return error
     except Exception as error:  # a library's own; the build reports it for this image and goes on
         return CompilationError(f"{job}: {type(error).__name__}: {first_line(error)}")
     return result
+
+
+@functools.lru_cache(maxsize=64)
+def _own_pool(process: int, thread: int, timeout: float | None) -> tuple[Pool, Workspace]:
+    """One compiling process for each thread that serves jobs, which keeps its headers laid out from job to job.
+
+    Both end with this process; where it is killed, the compiling one removes their folder.
+    """
+    from .nvrtc import workspace
+    from .pool import Pool
+
+    ending = contextlib.ExitStack()
+    atexit.register(ending.close)
+    space = ending.enter_context(workspace())
+    return ending.enter_context(contextlib.closing(Pool(1, timeout=timeout))), space
 
 
 # -- executors -----------------------------------------------------------------------------------------------------
