@@ -24,7 +24,7 @@ from hatch_cuda_kernels.plan import CompiledImage
 from hatch_cuda_kernels.sources import scan_text
 
 SETTINGS = settings(
-    max_examples=300, derandomize=True, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, derandomize=True, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.dates()
