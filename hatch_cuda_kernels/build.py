@@ -95,6 +95,8 @@ def _build(
         images, finished = _compile(jobs, config, root, cache, pool, reporter, start)
         if config.jit:
             _check_fallback(jobs, images, toolchain, config, cache, pool)
+        for place, count in cache.pending():
+            reporter.info(f"{count} images are on their way to {place}")
     show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
     report = build_report(jobs, images, finished, toolchain, seconds)

@@ -168,6 +168,12 @@ class KernelCache:
                             raise
             yield
 
+    def pending(self) -> Iterator[tuple[str, int]]:
+        """Where images are still on their way to, and how many."""
+        for layer in self.layers:
+            if count := layer.pending:
+                yield layer.name, count
+
     def close(self) -> None:
         """Count, and let go of the places; what is still being written behind goes on."""
         self.count()

@@ -114,6 +114,16 @@ class TestServed:
             assert cache.lookup(job) == image
         assert [line.split()[1] for line in requests()[before:]] == ["GET"] * 3
 
+    def test_pending(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage]) -> None:
+        """What is still on its way is told, and none is left once the cache is closed."""
+        server[1]("slow")
+        with KernelCache.open([f"{tmp_path}/one", server[0]]) as cache:
+            for job, image in pairs.items():
+                cache.store(job, image)
+            ((place, count),) = cache.pending()
+            assert (place, 0 < count <= KERNELS) == (server[0], True)
+        assert not list(cache.pending())
+
     def test_read_only(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage]) -> None:
         """Behind `read:` nothing is ever written, and what is there still serves."""
         url, _, requests = server

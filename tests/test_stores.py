@@ -562,6 +562,8 @@ class TestLocation:
         """For people, a URL is without its password."""
         assert str(parse_location("redis://:hunter2@host:1/0")) == "redis://host:1/0"
         assert str(parse_location("https://user:p%40ss@host/x")) == "https://host/x"
+        assert str(Location("redis", "redis://:hun/ter2@host")) == "redis://host"
+        assert str(parse_location("s3://bucket/a@b")) == "s3://bucket/a@b"
 
 
 class TestLayers:

@@ -94,6 +94,11 @@ class Layer:
         self._behind = [future for future in self._behind if not future.done()]
         self._behind.append(self._writers.submit(work))
 
+    @property
+    def pending(self) -> int:
+        """How many images are still to be written behind."""
+        return sum(not future.done() for future in self._behind)
+
     def flush(self) -> None:
         """Wait, for a bounded time, until what was written behind is there."""
         if self._behind:

@@ -24,6 +24,7 @@ REMOTES: Mapping[str, tuple[str, frozenset[str]]] = {
 """Scheme of a URL -> (the extra that brings its library, what may follow `?`)."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_WITH_LOGIN = frozenset({"http", "https", "redis", "rediss"})
 _MEMORY = "256MB"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 _SPELLINGS = f"a folder, sqlite:FILE, memory:SIZE, or a URL ({', '.join(f'{scheme}://' for scheme in REMOTES)})"
@@ -77,7 +78,7 @@ class Location:
 
     def __str__(self) -> str:
         """For people: a URL without its password."""
-        text = re.sub(r"(?<=://)[^/@?#]*@", "", self.value)
+        text = re.sub(r"(?<=://)\S*@", "", self.value) if self.kind in _WITH_LOGIN else self.value
         return text if self.remote or self.kind == "directory" else f"{self.kind}:{text}"
 
 

@@ -31,6 +31,7 @@ MAX_REMOTE_ENTRY = 1 << 28
 
 _SECONDS = 3.0
 _WHOLE_SECONDS = 30.0
+_CLEAR_SECONDS = 600.0
 _SLOWEST = 100_000
 """Bytes in a second, below which an entry is not worth its wait."""
 _CHUNK = 1 << 20
@@ -76,10 +77,9 @@ class RemoteStore(Store):
         key, data = key_bytes(key), value_bytes(value)
         if len(data) > MAX_REMOTE_ENTRY:
             raise ValueError(f"an entry of {len(data)} bytes is larger than {MAX_REMOTE_ENTRY}")
-        entry = add_seal(key, data, self._secret)
-        self._run(
-            lambda: self._operator.write(_FOLDER + key_digest(key), entry, content_type="application/octet-stream")
-        )
+        path, entry = _FOLDER + key_digest(key), add_seal(key, data, self._secret)
+        limit = min(_SECONDS + len(entry) / _SLOWEST, _WHOLE_SECONDS)
+        self._run(lambda: self._operator.write(path, entry, content_type="application/octet-stream"), limit)
 
     def __delitem__(self, key: bytes | str) -> None:
         path = _FOLDER + key_digest(key)
@@ -95,7 +95,7 @@ class RemoteStore(Store):
 
     def clear(self) -> None:
         """Remove every entry of this package. Redis lists no entries and raises."""
-        self._run(lambda: self._operator.remove_all(_FOLDER))
+        self._run(lambda: self._operator.remove_all(_FOLDER), _CLEAR_SECONDS)
 
     def _run(self, start: Callable[[], Awaitable[_T]], limit: float | None = None) -> _T:
         """Wait for what `start` begins, and not for long. Raises TimeoutError, or what the library raises."""
