@@ -28,6 +28,7 @@ __all__ = [
     "ShippedFile",
     "canonical_json",
     "check_relative_path",
+    "compact_json",
     "squeeze_name",
 ]
 
@@ -46,8 +47,13 @@ _RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
 
 def canonical_json(value: object) -> bytes:
-    """The one way this package writes JSON that is stored or shipped: sorted keys, UTF-8, no time stamps."""
+    """The one way this package writes JSON that is shipped: sorted keys, UTF-8, no time stamps, for people to read."""
     return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def compact_json(value: object) -> bytes:
+    """The same for what only programs read, such as what is hashed: several times as quick to write."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def squeeze_name(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ._version import __version__
 from .arch import Architecture
-from .manifest import Omission, Resources, canonical_json
+from .manifest import Omission, Resources, compact_json
 from .sources import Closure, Tree, close_over, merge_closures
 from .standins import standins_digest
 
@@ -78,7 +78,7 @@ class Unit:
             "passing_over": PASSING_VERSION,
             "parts": [part.content.hex() for part in self.parts],
         }
-        return hashlib.sha256(canonical_json(value)).digest()
+        return hashlib.sha256(compact_json(value)).digest()
 
 
 class Declared(Protocol):
@@ -179,7 +179,7 @@ class Reads:
 
     def result_key(self, job_key: str) -> str:
         """Second key, in hex: the job together with everything it read."""
-        return _digest("result", job_key.encode(), canonical_json(self.to_dict()))
+        return _digest("result", job_key.encode(), compact_json(self.to_dict()))
 
 
 @dataclass(frozen=True, kw_only=True)

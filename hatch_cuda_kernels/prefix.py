@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from .manifest import canonical_json
+from .manifest import compact_json
 from .plan import CompileJob, Unit
 from .sources import SourceFile, scan_text, without_comments
 
@@ -77,4 +77,4 @@ def _shared(unit: Unit) -> bytes | None:
         "defines": dict(unit.defines),
         "toolkit_headers": unit.toolkit_headers,
     }
-    return canonical_json(value)
+    return compact_json(value)

@@ -15,7 +15,7 @@ from typing import Any
 
 from .arch import Architecture
 from .errors import CudaKernelsError
-from .manifest import Omission, Resources, canonical_json
+from .manifest import Omission, Resources, compact_json
 from .plan import CompiledImage, CompileJob, Reads
 from .toolkit import ANY_HEADER, digest_header, digest_roots, find_header, installed_roots
 
@@ -28,7 +28,7 @@ _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Cu
 
 def seal(key: str, record: Mapping[str, Any]) -> bytes:
     """A record as it is stored under `key`."""
-    body = canonical_json({**record, "schema": _SCHEMA, "at": key})
+    body = compact_json({**record, "schema": _SCHEMA, "at": key})
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._version import __version__
-from .manifest import canonical_json
+from .manifest import canonical_json, compact_json
 
 __all__ = ["SBOM_FILE", "Origin", "bill_of_materials"]
 
@@ -86,7 +86,7 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
         "components": [components[reference] for reference in sorted(components)],
         "dependencies": [{"ref": reference, "dependsOn": found} for reference, found in sorted(depends.items())],
     }
-    document["serialNumber"] = uuid.uuid5(_NAMESPACE, canonical_json(document).decode()).urn
+    document["serialNumber"] = uuid.uuid5(_NAMESPACE, compact_json(document).decode()).urn
     return canonical_json(document)
 
 

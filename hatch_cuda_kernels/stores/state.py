@@ -33,10 +33,19 @@ class Counts:
     errors: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Counts(
+            self.hits + other.hits,
+            self.misses + other.misses,
+            self.bytes_read + other.bytes_read,
+            self.bytes_written + other.bytes_written,
+            self.errors + other.errors,
+        )
 
     def __bool__(self) -> bool:
-        return any(astuple(self))
+        return self != _NOTHING
+
+
+_NOTHING = Counts()
 
 
 class State:
