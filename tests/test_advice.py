@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from jobs import KERNEL, compile_alone, make_job, write
 from projects import make_project
 
 from hatch_cuda_kernels.advice import folders_that_hold, repeat_command
+from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.errors import CompilationError, ConfigurationError
 from hatch_cuda_kernels.options import check_options
 
@@ -98,14 +98,25 @@ def test_folders_that_hold(tmp_path: Path) -> None:
     assert folders_that_hold("../a/v.h", tmp_path) == [".", "b"]
 
 
-def _compile(line: str, root: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = shlex.split(line)
-    assert words[0] == "hatch-cuda-kernels"
-    command = [sys.executable, "-m", "hatch_cuda_kernels", *words[1:], *more]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+Compile = Callable[..., tuple[int, str, str]]
 
 
-def test_repeat_a_failure(tmp_path: Path) -> None:
+@pytest.fixture
+def compile_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compile:
+    """Runs a printed line in a project's root: (status, output, errors)."""
+
+    def run(line: str, root: Path, *more: str) -> tuple[int, str, str]:
+        words = shlex.split(line)
+        assert words[0] == "hatch-cuda-kernels"
+        monkeypatch.chdir(root)
+        capsys.readouterr()
+        status = main([*words[1:], *more])
+        return (status, *capsys.readouterr())
+
+    return run
+
+
+def test_repeat_a_failure(tmp_path: Path, compile_line: Compile) -> None:
     """The line that a failing build prints gives the same message, and once the source is mended, success."""
     table = 'archs = ["sm_90"]\ninclude-dirs = ["my include"]\ndefines = { N = 3, BARE = true, TEXT = "a b" }\n'
     table += '[tool.hatch.build.hooks.cuda-kernels.options]\nstd = "c++20"\nuse-fast-math = true\n'
@@ -116,29 +127,28 @@ def test_repeat_a_failure(tmp_path: Path) -> None:
     run = project.build()
     assert run.status == 1
     (line,) = [line[len("repeat: ") :] for line in run.output.splitlines() if line.startswith("repeat: ")]
-    again = _compile(line, project.root)
+    status, output, errors = compile_line(line, project.root)
     message = 'demo/k.cu(3): error: identifier "wrong" is undefined'
-    assert message in run.output and message in again.stderr
-    assert (again.returncode, again.stdout) == (1, "")
+    assert message in run.output and message in errors
+    assert (status, output) == (1, "")
     project.write({"demo/k.cu": source.replace("{}", "")})
-    done = _compile(line, project.root, "-o", str(tmp_path / "k.cubin"))
-    assert done.returncode == 0, done.stderr
-    assert "k<float>" in done.stdout
-    assert project.build().status == 0
+    status, output, errors = compile_line(line, project.root, "-o", str(tmp_path / "k.cubin"))
+    assert status == 0, errors
+    assert "k<float>" in output
     assert (tmp_path / "k.cubin").read_bytes().startswith(b"\x7fELF")
 
 
-def test_repeat_gives_the_same_image(tmp_path: Path) -> None:
+def test_repeat_gives_the_same_image(tmp_path: Path, compile_line: Compile) -> None:
     """The image of the line is the image of the job, whatever the job has."""
     root = write(tmp_path, {"a b/k.cu": '#include "v.h"\n' + KERNEL, "inc/v.h": "#define A B\n"})
     options = {"ptxas-options": ["-O3", "-v"], "fma": False, "max-register-count": 32}
     job = make_job(root, "a b/k.cu", "sm_90a", include_dirs=["inc"], options=options, defines={"B": "'\"'", "C": True})
-    done = _compile(repeat_command(job), root, "-o", "k.cubin")
-    assert done.returncode == 0, done.stderr
+    status, _, errors = compile_line(repeat_command(job), root, "-o", "k.cubin")
+    assert status == 0, errors
     assert (root / "k.cubin").read_bytes() == compile_alone(job).data
 
 
-def test_repeat_a_linked_module(tmp_path: Path) -> None:
+def test_repeat_a_linked_module(tmp_path: Path, compile_line: Compile) -> None:
     """A module of several sources is linked again by its line."""
     table = 'archs = ["sm_80"]\n[[tool.hatch.build.hooks.cuda-kernels.modules]]\nsource = ["demo/a.cu", "demo/b.cu"]\n'
     table += "options = { link-time-optimization = true }\n"
@@ -148,30 +158,36 @@ def test_repeat_a_linked_module(tmp_path: Path) -> None:
     run = project.build()
     assert run.status == 1
     (line,) = [line[len("repeat: ") :] for line in run.output.splitlines() if line.startswith("repeat: ")]
-    again = _compile(line, project.root)
-    assert again.returncode == 1
-    assert "twice" in again.stderr and "nvJitLink" in again.stderr
+    status, _, errors = compile_line(line, project.root)
+    assert status == 1
+    assert "twice" in errors and "nvJitLink" in errors
     project.write({"demo/b.cu": "__device__ int twice(int v) { return 2 * v; }\n"})
-    done = _compile(line, project.root)
-    assert done.returncode == 0, done.stderr
+    status, _, errors = compile_line(line, project.root)
+    assert status == 0, errors
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
         (["missing.cu", "--arch", "sm_80"], 1, "missing.cu"),
-        (["k.cu", "--arch", "9.0"], 2, "as NVRTC spells it"),
         (["k.cu", "--arch", "sm_80", "--option", "maxrregcount=3"], 1, "write max-register-count"),
         (["k.cu", "--arch", "sm_80", "-D", "1X"], 1, "is no macro name"),
         (["/etc/hostname", "--arch", "sm_80"], 1, "absolute path"),
     ],
 )
-def test_misuse_of_compile(tmp_path: Path, arguments: list[str], status: int, told: str) -> None:
+def test_misuse_of_compile(tmp_path: Path, compile_line: Compile, arguments: list[str], status: int, told: str) -> None:
     """What cannot be compiled is one message."""
     write(tmp_path, {"k.cu": KERNEL})
-    done = _compile(shlex.join(["hatch-cuda-kernels", "compile", *arguments]), tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
-    assert told in done.stderr
+    found, _, errors = compile_line(shlex.join(["hatch-cuda-kernels", "compile", *arguments]), tmp_path)
+    assert found == status
+    assert told in errors
+
+
+def test_compile_takes_one_architecture(compile_line: Compile, tmp_path: Path) -> None:
+    """An architecture is spelled as NVRTC spells it: anything else is misuse."""
+    with pytest.raises(SystemExit) as caught:
+        compile_line("hatch-cuda-kernels compile k.cu --arch 9.0", tmp_path)
+    assert caught.value.code == 2
 
 
 def test_utf16(tmp_path: Path) -> None:

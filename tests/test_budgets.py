@@ -4,10 +4,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from projects import KERNEL, make_project
+from support import write_project
+
+from hatch_cuda_kernels.budgets import wheel_over_budget
+from hatch_cuda_kernels.build import build_packages
+from hatch_cuda_kernels.config import Config
+from hatch_cuda_kernels.errors import CompilationError, ConfigurationError
+from hatch_cuda_kernels.modules import ShippedPackage, find_modules
 
 SPILLS = """
 extern "C" __global__ void heavy(float *x)
@@ -23,44 +32,71 @@ extern "C" __global__ void heavy(float *x)
 FILES = {"demo/scale.cu": KERNEL, "demo/heavy.cu": SPILLS}
 
 
+class Told:
+    """A reporter that keeps its warnings."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def info(self, message: str) -> None:
+        """See account.Reporter."""
+
+    def step(self, done: int, total: int, what: str) -> None:
+        """See account.Reporter."""
+
+    def warning(self, message: str) -> None:
+        """See account.Reporter."""
+        self.warnings.append(message)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a kernel that takes all the registers it is given, and one that takes few."""
+    return write_project(tmp_path_factory.mktemp("budgets"), FILES)
+
+
+def build(root: Path, **budgets: Any) -> list[str]:
+    """Build with these budgets, through one cache; the warnings about them."""
+    table = {
+        "archs": ["sm_80", "sm_90", "compute_80"],
+        "options": {"max-register-count": 32},
+        "cache": str(root / "cache"),
+        **{key.replace("_", "-"): value for key, value in budgets.items()},
+    }
+    config = Config.from_table(table, where="hook")
+    packages = [ShippedPackage(name="demo", folder="demo")]
+    told = Told()
+    build_packages(config, root, find_modules(config, root, packages, where="hook"), where="hook", reporter=told)
+    return [message for message in told.warnings if "budget" in message]
+
+
 @pytest.mark.parametrize(
-    ("budget", "told"),
+    ("budgets", "message"),
     [
-        ("max-registers = 24", "heavy:heavy on sm_80, sm_90: 32 registers; max-registers is 24"),
-        ('max-registers = { "*" = 24, "heavy:heavy" = 31 }', "max-registers is 31"),
-        ("max-spill-bytes = 0", "bytes of spills; max-spill-bytes is 0"),
+        ({"max_registers": 24}, "heavy:heavy on sm_80, sm_90: 32 registers; max-registers is 24"),
+        ({"max_registers": {"*": 24, "heavy:heavy": 31}}, "max-registers is 31"),
+        ({"max_spill_bytes": 0}, "bytes of spills; max-spill-bytes is 0"),
     ],
 )
-def test_kernel_over_budget(tmp_path: Path, budget: str, told: str) -> None:
-    """A kernel that needs more than its budget ends the build; nothing of it is left, and its images are kept."""
-    table = f'archs = ["sm_80", "sm_90", "compute_80"]\n{budget}\n[tool.hatch.build.hooks.cuda-kernels.options]'
-    project = make_project(tmp_path, f"{table}\nmax-register-count = 32", FILES)
-    run = project.build()
-    assert run.status == 1
-    assert told in run.output
-    assert "scale:scale" not in run.output
-    assert not list((tmp_path / "out").glob("*.whl"))
-    warned = (project.root / "pyproject.toml").read_text().replace(budget, f'{budget}\nover-budget = "warn"')
-    project.write({"pyproject.toml": warned})
-    run = project.build()
-    assert run.status == 0
-    assert told in run.output
-    assert set(run.outcomes.values()) == {"cached"}
+def test_kernel_over_budget(root: Path, budgets: dict[str, Any], message: str) -> None:
+    """A kernel that needs more than its budget ends the build, or is told alone; others are not named."""
+    with pytest.raises(CompilationError, match=re.escape(message)) as caught:
+        build(root, **budgets)
+    assert "scale:scale" not in str(caught.value)
+    (told,) = build(root, **budgets, over_budget="warn")
+    assert message in told
 
 
-def test_within_budget(tmp_path: Path) -> None:
+def test_within_budget(root: Path) -> None:
     """What a kernel is allowed by its own entry is not judged by that of all others."""
-    project = make_project(tmp_path, 'archs = ["sm_80"]\nmax-registers = { "*" = 24, "heavy" = 255 }', FILES)
-    run = project.build()
-    assert run.status == 0, run.output
-    assert "over their budget" not in run.output
+    assert build(root, max_registers={"*": 24, "heavy": 255}) == []
 
 
-def test_budget_of_no_kernel(tmp_path: Path) -> None:
+def test_budget_of_no_kernel(root: Path) -> None:
     """A limit for a kernel that there is not would guard nothing: it is a mistake."""
-    run = make_project(tmp_path, 'archs = ["sm_80"]\nmax-registers = { "scael" = 24 }').build()
-    assert run.status == 1
-    assert "max-registers: there is no kernel 'scael'; did you mean 'scale'?" in run.output
+    message = "hook.max-registers: there is no kernel 'scael'; did you mean 'scale'?"
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        build(root, max_registers={"scael": 24})
 
 
 def test_wheel_over_budget(tmp_path: Path) -> None:
@@ -76,5 +112,5 @@ def test_wheel_over_budget(tmp_path: Path) -> None:
     assert run.status == 0
     assert "warning: the wheel has" in run.output
     size = project.wheel().stat().st_size
-    project.write({"pyproject.toml": text.replace("1000", str(size))})
-    assert project.build().status == 0
+    assert wheel_over_budget(Config(archs=(), max_wheel_bytes=size), size) is None
+    assert wheel_over_budget(Config(archs=(), max_wheel_bytes=size - 1), size) is not None

@@ -34,7 +34,7 @@ def build_in(project: Project, stderr: int, **env: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
-@pytest.mark.parametrize("failing", [False, True])
+@pytest.mark.parametrize("failing", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_terminal(project: Project, failing: bool) -> None:
     """On a terminal one line moves, and is gone before the closing line, or the errors, are printed."""
     if failing:

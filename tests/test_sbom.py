@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import zipfile
@@ -13,9 +14,10 @@ from typing import Any
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from projects import KERNEL, make_project, manifest_of
+from projects import KERNEL, Project, make_project, manifest_of
 
 from hatch_cuda_kernels import __version__
+from hatch_cuda_kernels.sbom import Origin, bill_of_materials
 
 SBOM = "demo-1.0.dist-info/sboms/hatch-cuda-kernels.cdx.json"
 FILES = {
@@ -27,9 +29,14 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Two modules, one of which reads a header, for two architectures."""
-    project = make_project(tmp_path_factory.mktemp("sbom"), 'archs = ["sm_80", "compute_80"]', FILES)
+    return make_project(tmp_path_factory.mktemp("sbom"), 'archs = ["sm_80", "compute_80"]', FILES)
+
+
+@pytest.fixture(scope="module")
+def wheel(project: Project) -> Path:
+    """Its wheel."""
     run = project.build()
     assert run.status == 0, run.output
     return project.wheel()
@@ -91,14 +98,19 @@ def test_toolkit_headers(tmp_path: Path) -> None:
     assert all(len(found["hashes"][0]["content"]) == 64 for found in headers.values())
 
 
-def test_same_on_a_hit(tmp_path: Path) -> None:
+def test_same_on_a_hit(project: Project, wheel: Path, tmp_path: Path) -> None:
     """The document of a build out of the cache is that of the build that compiled."""
-    project = make_project(tmp_path, 'archs = ["sm_80"]', FILES)
-    documents = []
-    for number in range(2):
-        assert project.build(out=tmp_path / str(number)).status == 0
-        documents.append(read(project.wheel(tmp_path / str(number))))
-    assert documents[0] == documents[1]
-    project.write({"demo/value.cuh": "// another\n"})
-    assert project.build(out=tmp_path / "edited").status == 0
-    assert read(project.wheel(tmp_path / "edited"))["serialNumber"] != documents[0]["serialNumber"]
+    again = project.build(out=tmp_path)
+    assert again.report is not None and again.report["compiled"] == 0
+    assert read(project.wheel(tmp_path)) == read(wheel)
+
+
+def test_the_serial_number_is_a_digest() -> None:
+    """Another input gives another number, and the same inputs the same one."""
+    origin = Origin(
+        path="k", sha256="0", module="m", architecture="sm_80", source="k.cu", files={"k.cu": "1"}, installed={}
+    )
+    one, same = (bill_of_materials("demo", "1", "13.5.37", [origin]) for _ in range(2))
+    other = bill_of_materials("demo", "1", "13.5.37", [dataclasses.replace(origin, files={"k.cu": "2"})])
+    assert one == same
+    assert json.loads(one)["serialNumber"] != json.loads(other)["serialNumber"]
