@@ -19,7 +19,7 @@ from .budgets import kernels_over_budget
 from .cache import KernelCache
 from .config import Config
 from .costs import Costs
-from .display import format_size
+from .display import counted, format_size
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, numbered
 from .jobs import make_job, needs_optimization
 from .machine import available_cores
@@ -118,7 +118,7 @@ def _build(
     size = sum(len(image.data) for image in images.values())
     names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
     reporter.info(
-        f"{len(jobs)} images: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
+        f"{counted(len(jobs), 'image')}: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
         f"{format_size(size)}, {names}"
     )
     return Built(files=files, report=report, release=toolchain.release, origins=origins_of(specs, units, jobs, images))

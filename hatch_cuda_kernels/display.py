@@ -11,7 +11,17 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-__all__ = ["Ink", "columns_of", "format_size", "markdown_table", "markdown_text", "print_json", "printable", "table"]
+__all__ = [
+    "Ink",
+    "columns_of",
+    "counted",
+    "format_size",
+    "markdown_table",
+    "markdown_text",
+    "print_json",
+    "printable",
+    "table",
+]
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _GAP = "  "
@@ -30,6 +40,11 @@ def format_size(size: int) -> str:
             break
         amount, unit = amount / 1000, larger
     return f"{amount:.1f} {unit}" if unit != "B" and amount < 99.95 else f"{amount:.0f} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`"1 image"`, `"2 images"`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .display import Ink, columns_of, format_size, print_json, printable, table
+from .display import Ink, columns_of, counted, format_size, print_json, printable, table
 from .manifest import Manifest, Module, Resources
 from .target import open_packages
 
@@ -32,14 +32,15 @@ def run(*, target: str, package: str | None, everything: bool, sources: bool, as
 def _describe(manifest: Manifest, width: int | None, ink: Ink, limit: int | None) -> Iterator[str]:
     images = [image for module in manifest.modules for image in module.images]
     kernels = sum(len(module.kernels) for module in manifest.modules)
-    counts = f"{len(manifest.modules)} modules, {len(images)} images, {kernels} kernels, "
+    parts = (len(manifest.modules), "module"), (len(images), "image"), (kernels, "kernel")
+    counts = "".join(f"{counted(number, noun)}, " for number, noun in parts)
     yield ink("bold", printable(manifest.package)) + ": " + counts + format_size(sum(image.size for image in images))
     yield f"compiler: NVRTC {manifest.release}"
     if manifest.fallback is None:
         yield "run-time fallback: none (jit = false)"
     else:
         total = format_size(sum(file.size for file in manifest.fallback.files.values()))
-        yield f"run-time fallback: {len(manifest.fallback.files)} source files, {total}"
+        yield f"run-time fallback: {counted(len(manifest.fallback.files), 'source file')}, {total}"
     yield ""
     yield from table(_sizes(manifest, limit), width, ink=ink)
     yield from _left_out(len(manifest.modules), limit, "modules")

@@ -16,7 +16,7 @@ from .cache import KernelCache
 from .costs import Costs
 from .coverage import cover, holes, names_text
 from .cubin import read_cubin, read_ptx
-from .display import print_json, printable
+from .display import counted, print_json, printable
 from .elf import ImageFormatError
 from .errors import CudaKernelsError, IntegrityError, ManifestError
 from .jobs import make_job
@@ -86,7 +86,7 @@ def run(
             print(printable(f"{problem.path}: {problem.problem}", "\n"))
         for one in lacking:
             print(printable(f"no fallback for {one.arch}: {one.package} {one.module}"))
-        print(f"{images} images: {'fine' if not problems else f'{len(problems)} problems'}")
+        print(f"{counted(images, 'image')}: {counted(len(problems), 'problem') if problems else 'fine'}")
     return 1 if problems else 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hatch_cuda_kernels.display import Ink, columns_of, format_size, markdown_table, printable, table
+from hatch_cuda_kernels.display import Ink, columns_of, counted, format_size, markdown_table, printable, table
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ from hatch_cuda_kernels.display import Ink, columns_of, format_size, markdown_ta
 def test_sizes(size: int, text: str) -> None:
     """Three digits, and never "1000 kB"."""
     assert format_size(size) == text
+
+
+def test_counts() -> None:
+    """One is one."""
+    assert [counted(number, "image") for number in (0, 1, 2)] == ["0 images", "1 image", "2 images"]
 
 
 class _Terminal(io.StringIO):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ..arch import format_capability
 from ..coverage import cell_text, group_rows, holes, names_text
 from ..diff import markdown_lines
-from ..display import format_size, markdown_table, markdown_text
+from ..display import counted, format_size, markdown_table, markdown_text
 from ..inspection import architectures_of
 from .summary import PackageSummary, Summary
 
@@ -28,7 +28,7 @@ def markdown(summary: Summary) -> str:
         lines += _package(found)
     if summary.build is not None:
         build = summary.build
-        counts = f"{len(build['images'])} images, {build['cached']} cached, {build['compiled']} compiled"
+        counts = f"{counted(len(build['images']), 'image')}, {build['cached']} cached, {build['compiled']} compiled"
         lines += [f"Build: {counts} in {build['seconds']:.1f} s", ""]
     text = "\n".join(lines)
     if len(text) <= _MOST:
@@ -40,7 +40,8 @@ def _package(found: PackageSummary) -> Iterator[str]:
     manifest, coverage = found.manifest, found.coverages[0]
     images = [image for module in manifest.modules for image in module.images]
     kernels = sum(len(module.kernels) for module in manifest.modules)
-    counts = f"{len(manifest.modules)} modules, {len(images)} images, {kernels} kernels"
+    parts = (len(manifest.modules), "module"), (len(images), "image"), (kernels, "kernel")
+    counts = ", ".join(counted(number, noun) for number, noun in parts)
     size = format_size(sum(image.size for image in images))
     yield f"**{markdown_text(manifest.package)}**: {counts}, {size}, NVRTC {manifest.release}"
     yield ""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..arch import format_capability
 from ..coverage import Coverage, cell_text, group_rows, holes, names_text
 from ..diff import Difference, headline, sections
-from ..display import format_size
+from ..display import counted, format_size
 from ..inspection import architectures_of
 from ..manifest import Manifest, Module
 from ..occupancy import LIMITS, REGISTERS_PER_THREAD, SOURCE
@@ -42,14 +42,14 @@ def glance(found: PackageSummary, wheel_size: int | None) -> Markup:
     wheel = f"wheel {format_size(wheel_size)}" if wheel_size is not None else ""
     architectures = architectures_of(manifest)
     facts = [
-        ("Kernels", str(kernels), f"in {len(manifest.modules)} modules"),
-        ("Images", format_size(size), f"{len(images)} files; {wheel}" if wheel else f"{len(images)} files"),
+        ("Kernels", str(kernels), f"in {counted(len(manifest.modules), 'module')}"),
+        ("Images", format_size(size), "; ".join(filter(None, (counted(len(images), "file"), wheel)))),
         ("Architectures", str(len(architectures)), " ".join(architectures)),
         ("Served by an image", served, note),
         ("Kernels that spill", str(len(spilling)), ""),
         (
             "Run-time fallback",
-            f"{len(shipped)} files" if shipped else "none",
+            counted(len(shipped), "file") if shipped else "none",
             format_size(sum(file.size for file in shipped.values())) if shipped else "",
         ),
         ("Compiler", f"NVRTC {manifest.release}", ""),
@@ -279,5 +279,5 @@ def settings_section(manifest: Manifest) -> Markup:
     if manifest.fallback is not None:
         rows = [[path, format_size(file.size)] for path, file in sorted(manifest.fallback.files.items())]
         table = data_table("Files of the run-time fallback", ["File", "Size"], rows[:_MOST_ROWS], numbers=(1,))
-        parts.append(folded(f"{len(rows)} files that the fallback ships", table))
+        parts.append(folded(f"{counted(len(rows), 'file')} that the fallback ships", table))
     return join(parts)
