@@ -14,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hatch_cuda_kernels.cubin import read_cubin
-from hatch_cuda_kernels.hostcode import PassedOver, Settled, Surroundings, mentions, pass_over, prelude, settle
+from hatch_cuda_kernels.hostcode import (
+    PassedOver,
+    Settled,
+    Surroundings,
+    mentions,
+    pass_over,
+    prelude,
+    settle,
+    uncovering,
+)
 from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.standins import write_standins
 from hatch_cuda_kernels.toolchain import import_nvrtc
@@ -402,15 +411,35 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+TEMPLATE_KERNEL = b"template <typename T, int N> __global__ void k(T *p) { }\n"
+LONG_INSTANCES = {
+    "launches": b"void f() { const int N = 4;\n" + b"k<float, N><<<1, 1>>>(p);\n" * 4000 + b"}",
+    "dispatches": b"void f() { AT_DISPATCH_ALL_TYPES(t, [&] {\n" + b"k<scalar_t, 3><<<1, 1>>>(p);\n" * 3000 + b"}); }",
+    "macros in macros": b"#define A(n) k<float, n><<<1, 1>>>(p)\n#define B(n) A(n); A(n + 1)\n#define C(n) B(n); B(n)\n"
+    b"void f() {\n" + b"C(1); C(q);\n" * 3000 + b"}",
+    "calls of templates": b"template <int N> void a() { k<float, N + q><<<1, 1>>>(p); }\n"
+    b"template <int N> void b() { a<N>(); a<N + 1>(); }"
+    b"void c() { int q;\n" + b"b<1>(); b<q>();\n" * 3000 + b"}",
+    "nested arguments": b"void f() { k<" + b"X<" * 5000 + b">" * 5000 + b"><<<1, 1>>>(); }",
+}
+
+
+@pytest.mark.parametrize("text", [*LONG.values(), *LONG_INSTANCES.values()], ids=[*LONG, *LONG_INSTANCES])
 def test_time_is_bounded(text: bytes) -> None:
     """Odd texts of some hundred kilobytes take seconds at most."""
     start = time.perf_counter()
-    pass_over(text)
+    around = Surroundings.of([text])
+    result = pass_over(text, around)
+    list(uncovering({"k.cu": result}, around))
+    mentions({"k.cu": TEMPLATE_KERNEL + text}, around)
     assert time.perf_counter() - start < 20
 
 
 _PIECES = [
+    "k<T, N><<<1, 1>>>();",
+    "#define M(x) k<float, x><<<1, 1>>>()",
+    "M(N)",
+    "const int N = 3;",
     *GOES.values(),
     *STAYS.values(),
     "{",
@@ -437,6 +466,10 @@ def test_any_text(pieces: list[str]) -> None:
     result = pass_over(source)
     assert result.data.count(b"\n") == source.count(b"\n")
     assert result.data.count(b"__global__") >= source.count(b"__global__") - source.count(b"#if 0")
+    around = Surroundings.of([source])
+    list(uncovering({"k.cu": result}, around))
+    for mention in mentions({"k.cu": TEMPLATE_KERNEL + source}, around):
+        assert mention.kernel.encode() in source
 
 
 def settled(files: Mapping[str, str], tmp_path: Path) -> Settled:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from .declarations import Declaration, Parser
 from .sites import File, Site, macro_bodies, split
@@ -61,6 +62,16 @@ _DISPATCHES = {
 """Word in the name of a dispatch -> the types that it brings."""
 
 
+class _Around(NamedTuple):
+    """What a function, or another declaration outside of all, has inside."""
+
+    places: dict[str, list[int]]
+    """Name -> where something may declare it."""
+    dispatches: list[tuple[int, int, list[str]]]
+    """Parentheses of each dispatch over tensor types, and the types."""
+    enumerates: bool
+
+
 class Meanings:
     """What the files declare and define, as far as arguments can refer to it."""
 
@@ -72,6 +83,9 @@ class Meanings:
         self._members: set[str] = set()
         self._templates: dict[str, list[tuple[File, Declaration]]] = {}
         """Name -> the function templates of the host of that name."""
+        self._scopes: dict[Declaration, _Around] = {}
+        self._patience = 200_000
+        """Words left to be looked up: keeps the time linear for any text."""
         for file in files:
             for declaration in file.parser.declarations:
                 self._take(file, declaration)
@@ -80,6 +94,8 @@ class Meanings:
         """Every list of arguments that the arguments at a place stand for."""
         found: dict[tuple[str, ...], None] = {}
         for context, bound in self._contexts(site, _DEEPEST):
+            if self._patience < 0:
+                break
             spelled = [self._spelled(part, context, bound, _DEEPEST) for part in site.arguments]
             if None not in spelled:
                 found[tuple(part for part in spelled if part is not None)] = None
@@ -167,22 +183,61 @@ class Meanings:
 
     def _dispatched(self, site: Site) -> list[str]:
         """The types for which a dispatch over tensor types runs the code at a place."""
-        around, parser = site.around, site.file.parser
+        around = site.around
         if around is None or self._locals(site, _DISPATCHED) is not None:
             return []
-        found: dict[str, None] = {}
-        for index in range(site.at, around.first, -1):
-            callee = parser.tokens[index - 1].text
-            if parser.tokens[index].text == "(" and parser.match.get(index, -1) > site.at:
-                words = self.surroundings.expanded([callee])
-                if any(word.startswith("AT_DISPATCH_") for word in words):
-                    given = [token.text for token in parser.tokens[index : site.at]]
-                    named = words | {word.removeprefix("k") for word in given}
-                    found |= dict.fromkeys(name for name in _TENSOR_TYPES if name in named)
-                    for word, names in _DISPATCHES.items():
-                        if any(f"_{word}" in text for text in words if text.startswith("AT_DISPATCH_")):
-                            found |= dict.fromkeys(names)
-        return [_TENSOR_TYPES[name] for name in found]
+        calls = self._around(site.file, around).dispatches
+        found = (name for opened, closed, names in calls if opened < site.at < closed for name in names)
+        return [_TENSOR_TYPES[name] for name in dict.fromkeys(found)]
+
+    def _around(self, file: File, around: Declaration) -> _Around:
+        """What is declared in a declaration, and dispatched."""
+        if around not in self._scopes:
+            self._scopes[around] = self._read(file, around)
+        return self._scopes[around]
+
+    def _read(self, file: File, around: Declaration) -> _Around:
+        parser, tokens = file.parser, file.parser.tokens
+        places: dict[str, list[int]] = {}
+        dispatches: list[tuple[int, int, list[str]]] = []
+        enumerates = False
+        callees: list[str] = []
+        """For each parenthesis that is open, the word before it."""
+        for index in range(around.first, around.last + 1):
+            token = tokens[index]
+            if token.text == "(":
+                callees.append(tokens[index - 1].text if index else "")
+                if (closed := parser.match.get(index)) is not None and (names := self._types(file, index, closed)):
+                    dispatches.append((index, closed, names))
+            elif token.text == ")" and callees:
+                callees.pop()
+            elif token.kind == WORD:
+                enumerates |= token.text == "enum"
+                whole = tokens[index - 1].text in ("(", ",") and (
+                    parser.is_at(index + 1, ",") or parser.is_at(index + 1, ")")
+                )
+                if _declares(file, index) or (whole and callees and self._may_declare(callees[-1])):
+                    places.setdefault(token.text, []).append(index)
+        return _Around(places, dispatches, enumerates)
+
+    def _may_declare(self, callee: str) -> bool:
+        """Whether a call may be of a macro that declares its arguments."""
+        return callee in self._declaring or (callee.isupper() and callee not in self.surroundings.macros)
+
+    def _types(self, file: File, opened: int, closed: int) -> list[str]:
+        """The tensor types of a dispatch whose arguments stand between two parentheses; none of any other call."""
+        tokens = file.parser.tokens
+        words = self.surroundings.expanded([tokens[opened - 1].text]) if opened else set()
+        dispatches = [word for word in words if word.startswith("AT_DISPATCH_")]
+        if not dispatches:
+            return []
+        head = itertools.takewhile(lambda token: token.text not in ("[", "{"), tokens[opened:closed])
+        named = words | {token.text.removeprefix("k") for token in head}
+        found = {name for name in _TENSOR_TYPES if name in named}
+        for word, names in _DISPATCHES.items():
+            if any(f"_{word}" in dispatch for dispatch in dispatches):
+                found.update(names)
+        return sorted(found)
 
     def _spelled(self, part: Sequence[Token], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
         """One argument as it is written at the end of the source; None where it may mean something else there."""
@@ -195,8 +250,9 @@ class Meanings:
                 words.append(token.text)
                 continue
             name = token.text
+            self._patience -= 1
             spelled = bound[name] if name in bound else self._name(name, site, bound, depth)
-            if spelled is None:
+            if spelled is None or self._patience < 0:
                 return None
             words.append(spelled)
         return _joined(words)
@@ -219,36 +275,17 @@ class Meanings:
 
     def _locals(self, site: Site, name: str) -> list[int] | None:
         """Where the function around a place may declare a name; None where it does not."""
-        around, tokens = site.around, site.file.parser.tokens
+        around = site.around
         if around is None:
             return None
-        found = [
-            index
-            for index in range(around.first, around.last + 1)
-            if tokens[index].text == name
-            and index not in (site.at, around.name_at)
-            and (_declares(site.file, index) or self._is_declared_by_macro(site.file, index))
-        ]
-        if not found and any(token.text == "enum" for token in tokens[around.first : around.last + 1]):
-            return []
-        return found or None
+        scope = self._around(site.file, around)
+        found = [index for index in scope.places.get(name, []) if index not in (site.at, around.name_at)]
+        return found or ([] if scope.enumerates else None)
 
     @cached_property
     def _declaring(self) -> frozenset[str]:
         """Macros that declare one of their arguments."""
         return frozenset(file.macro for file in self.files if set(file.parameters) & _own_names(file))
-
-    def _is_declared_by_macro(self, file: File, index: int) -> bool:
-        """Whether a word is an argument of a macro that declares it, or could."""
-        parser, tokens = file.parser, file.parser.tokens
-        after = tokens[min(index + 1, len(tokens) - 1)].text
-        if tokens[index - 1].text not in ("(", ",") or after not in (",", ")"):
-            return False
-        opened = index - 1
-        while opened > 0 and not (tokens[opened].text == "(" and parser.match.get(opened, -1) > index):
-            opened -= 1
-        callee = tokens[opened - 1].text
-        return callee in self._declaring or (callee.isupper() and callee not in self.surroundings.macros)
 
     def _constant(self, places: list[int], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
         """The value of an integral constant, or the type of an alias, that the function around a place declares."""

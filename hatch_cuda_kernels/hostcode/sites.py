@@ -12,6 +12,9 @@ from .declarations import Declaration, Parser
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, WORD, Token
 
+_DEEPEST = 64
+"""Namespaces of a name at most; nobody nests more."""
+
 __all__ = ["File", "Site", "macro_bodies", "split"]
 
 
@@ -50,7 +53,7 @@ class File:
             if declaration.kind == "scope":
                 words = [t.text for t in self.parser.tokens[declaration.first : declaration.body] if t.kind == WORD]
                 names = [word for word in words if word not in ("inline", "namespace", "extern")]
-                scopes.append((declaration.last, path + tuple(names)))
+                scopes.append((declaration.last, (path + tuple(names))[:_DEEPEST]))
             elif not self._tops or self._tops[-1].last < declaration.first:
                 self._tops.append(declaration)
 
