@@ -41,6 +41,9 @@ def _describe(manifest: Manifest, width: int | None, ink: Ink, limit: int | None
     else:
         total = format_size(sum(file.size for file in manifest.fallback.files.values()))
         yield f"run-time fallback: {counted(len(manifest.fallback.files), 'source file')}, {total}"
+        if limit is None:
+            for path, file in sorted(manifest.fallback.files.items()):
+                yield printable(f"  {path}  {format_size(file.size)}")
     yield ""
     yield from table(_sizes(manifest, limit), width, ink=ink)
     yield from _left_out(len(manifest.modules), limit, "modules")

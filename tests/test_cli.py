@@ -121,6 +121,16 @@ class TestInspect:
         assert len(narrow.splitlines()) > len(wide.splitlines())
         assert "\x1b" not in wide
 
+    def test_all(self, wheel: Path, command: Command) -> None:
+        """--all names the files of the fallback, too."""
+        assert "demo/value.cuh" not in command("inspect", wheel)[1]
+        assert "  demo/value.cuh  12 B" in command("inspect", wheel, "--all")[1]
+
+    def test_narrow_encoding(self, wheel: Path, command: Command) -> None:
+        """A console that cannot show a letter shows its code."""
+        status, output, _ = command("inspect", wheel, COLUMNS="40", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        assert (status, "\\u2026" in output) == (0, True)
+
     def test_strange_names(self, wheel: Path, command: Command, tmp_path: Path) -> None:
         """What would steer a terminal is shown, not obeyed."""
 

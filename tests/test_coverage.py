@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -74,14 +73,12 @@ def test_drivers_where_the_answer_changes() -> None:
 
 
 def test_many_kernels() -> None:
-    """Two thousand kernels with eight images each: a moment to compute, and one row to read."""
+    """Two thousand kernels with eight images each: one row to read."""
     many = [module(f"m{i}", [Architecture(n) for n in (75, 80, 86, 89, 90, 100, 120, 121)]) for i in range(2000)]
-    start = time.process_time()
     coverage = cover(manifest(many, jit=False), CAPABILITIES, (13, 5))
     ((names, cells),) = group_rows(coverage.rows)
     assert names_text(names) == "m0:k, m1:k, m2:k, and 1997 more"
     assert len(cells) == len(CAPABILITIES)
-    assert time.process_time() - start < 20  # a guard against work that grows with the square, nothing more
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -240,9 +239,7 @@ def test_markup_escapes(text: str, value: str) -> None:
 
 def test_large_package() -> None:
     """Eight thousand images with six thousand kernels: a page that stays within bounds."""
-    start = time.process_time()
     text = page(summary_of(made_up("k", 1000, 6, 8)))
-    assert time.process_time() - start < 60  # a guard against work that grows with the square, nothing more
     assert len(text) < 6_000_000
     assert "850 more modules" in text and "rows are left out" in text
     assert len(markdown(summary_of(made_up("k" * 200, 100, 20, 8)))) < 65_000
