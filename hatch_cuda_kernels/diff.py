@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .display import Ink, columns_of, format_size, markdown_table, markdown_text, print_json, table
+from .display import Ink, columns_of, format_size, markdown_table, markdown_text, print_json, printable, table
 from .manifest import Manifest, Module, ShippedFile
 from .target import open_packages
 
@@ -198,13 +198,14 @@ _FEW = 40
 
 def headline(found: Difference) -> str:
     """What changed, in a line."""
+    package = printable(found.package)
     if found.status == "same":
-        return f"{found.package}: nothing changed"
+        return f"{package}: nothing changed"
     if found.status in ("new", "gone"):
-        return f"{found.package}: the package is {found.status}"
+        return f"{package}: the package is {found.status}"
     old, new = found.size
     change = f", {new - old:+d} bytes" if old != new else ""
-    text = f"{found.package}: images {format_size(old)} -> {format_size(new)}{change}"
+    text = f"{package}: images {format_size(old)} -> {format_size(new)}{change}"
     if found.compiler[0] != found.compiler[1]:
         text += f"; compiler NVRTC {found.compiler[0]} -> {found.compiler[1]}"
     return text

@@ -10,7 +10,7 @@ from typing import Any
 
 from .arch import Architecture, Capability, format_capability
 from .catalog import Live
-from .display import print_json
+from .display import print_json, printable
 from .fallback import fallback_image, supported_target, this_toolchain
 from .loader import explain_installed
 from .manifest import Module
@@ -45,7 +45,8 @@ def run(
     else:
         for row in rows:
             took = f" in {row['seconds']:.2f} s" if row["outcome"] == "compiled" else ""
-            print(f"{row['module']} for {row['compute_capability']}: {row['outcome']} ({row['arch']}){took}")
+            text = f"{row['module']} for {row['compute_capability']}: {row['outcome']} ({row['arch']}){took}"
+            print(printable(text))
         served = sum(row["outcome"] == "image" for row in rows)
         print(f"{compiled} compiled, {cached} cached, {served} served by an image")
     return 1 if any(row["outcome"] == "nothing" for row in rows) else 0
@@ -68,7 +69,7 @@ def warm(
     for source in sources:
         for row, work in _tasks(source, capabilities, driver):
             if work is not None:
-                progress(f"{row['module']} for compute capability {row['compute_capability']} ...")
+                progress(printable(f"{row['module']} for compute capability {row['compute_capability']} ..."))
                 image, cached = fallback_image(*work)
                 row["outcome"] = "cached" if cached else "compiled"
                 row["arch"], row["seconds"] = str(image.architecture), 0.0 if cached else round(image.seconds, 6)

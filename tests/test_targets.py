@@ -128,6 +128,27 @@ def test_bad_wheels(
     assert main(["diff", str(wheel), str(path)]) == main(["report", str(wheel), "--against", str(path)]) == 1
 
 
+def test_names_that_steer(wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A package, a module and files with control characters in their names are shown, never obeyed."""
+    nasty = "de\x1b[2Jmo"
+
+    def rename(files: dict[str, bytes]) -> None:
+        text = files.pop(MANIFEST).decode().replace('"package": "demo"', f'"package": {json.dumps(nasty)}')
+        text = text.replace('"scale"', json.dumps("scale\x1b[0m"))
+        files[MANIFEST.replace("demo", nasty)] = text.encode()
+        for name in [name for name in files if name.startswith("demo/_cuda_kernels/")]:
+            files[name.replace("demo", nasty, 1)] = files.pop(name)
+
+    bad = changed(wheel, tmp_path / "bad.whl", rename)
+    for name, arguments in {**COMMANDS, "explain": ["shared", "--compute-capability", "8.0"]}.items():
+        main([name, str(bad), *arguments])
+        captured = capsys.readouterr()
+        assert "\\x1b" in captured.out + captured.err or name in ("explain", "verify"), name
+        assert "\x1b" not in captured.out + captured.err, name
+    main(["diff", str(bad), str(wheel)])
+    assert "\x1b" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("target", ["no/such.whl", "no-such.whl", "/dev/null", ".", "\0", "", "a" * 5000])
 def test_no_targets(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no file, no folder with kernels and no package is one message, whatever it looks like."""
