@@ -89,9 +89,15 @@ def _hint(job: CompileJob, log: str) -> str:
     for pattern, text in _CAUSES.items():
         if re.search(pattern, log):
             return text
-    for name in re.findall(r'identifier "(\w+)" is undefined', log):
+    undefined = list(dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', log)))
+    for name in undefined:
         if name in _DECLARED_BY:
             return f"{name} is declared by <{_DECLARED_BY[name]}>, which this file does not include"
+    if macros := [name for name in undefined if re.fullmatch(r"[A-Z][A-Z0-9_]+", name)]:
+        return (
+            f"{', '.join(macros[:4])}: a macro that a program sets when it compiles at run time, or that a build "
+            "passes with -D, goes into the table defines"
+        )
     return ""
 
 

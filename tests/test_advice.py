@@ -31,10 +31,11 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ("sm_80", "constexpr int one() { return 1; }\n" + BODY.format("*p = one();"), "no --expt-relaxed-constexpr"),
         ("sm_80", BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", BODY.format("__half h = 1;"), "__half is declared by <cuda_fp16.h>"),
+        ("sm_80", BODY.format("*p = TILE_M;"), "TILE_M: a macro that a program sets .* goes into the table defines"),
         ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
     ],
-    ids="suffix family newer lambda launch constexpr std include host-header missing".split(),
+    ids="suffix family newer lambda launch constexpr std include macro host-header missing".split(),
 )
 def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
     """A refusal whose cause is known says what to do."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,8 @@ def test_after(tmp_path: Path, name: str) -> None:
     shutil.copytree(PROJECTS / name / "after", project.root)
     run = project.build()
     assert run.status == 0, run.output
+    page = (PROJECTS.parent / "how-to" / f"from-{name}.md").read_text()
+    assert all(line in run.output for line in re.findall("`(host code passed over[^`]*)`", page))
     manifest = manifest_of(project.wheel(), package)
     assert {kernel for module in manifest["modules"] for kernel in module["kernels"]} == kernels
     with zipfile.ZipFile(project.wheel()) as wheel:
