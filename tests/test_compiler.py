@@ -234,6 +234,12 @@ TEMPTING = {
     + USE % "std::is_aggregate<S>::value ? 1 : 40",
     "both-sides": "#include <string>\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
     "__host__ __device__ Big foo(std::string);\n" + USE % 'sizeof(foo("x"))',
+    "second-variable": "#include <vector>\n__device__ int n = 1;\nnamespace app { static int m, n = 40, *o;\n"
+    + USE % "n" + "}\n",
+    "pointer-to-a-function": "#include <vector>\ntypedef char Fn;\nnamespace app { typedef vendor_t (*Fn)(int);\n"
+    + USE % "sizeof(Fn)" + "}\n",
+    "unnamed-structure": "#include <cstdio>\nstruct C { char c; };\nnamespace app { typedef struct { FILE *f; } A, C;\n"
+    + USE % "sizeof(C)" + "}\n",
     "specialised-member": "#include <string>\ntemplate <class T> struct S { static constexpr int n() { return 1; } };\n"
     "template <> constexpr int S<float>::n() { return 40; }\nvoid host(std::string) {}\n" + USE % "S<float>::n()",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"

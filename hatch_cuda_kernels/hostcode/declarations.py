@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -304,6 +305,31 @@ class Parser(Brackets):
                 index = closed if closed is not None else index
             index += 1
         return (tokens[found].text, found) if found >= 0 else ("", -1)
+
+    def declared_names(self, made: Declaration) -> list[str]:
+        """Every name that a declaration gives to something: both of `int a, *b = &a;`, of `typedef struct { } A, *B;`."""
+        tokens = self.tokens
+        found = [made.name] if made.name else []
+        index = self.match[made.body] + 1 if made.kind == "class" and made.body >= 0 else made.first
+        if made.kind in ("function", "macro") or (tokens[made.first].text == "using" and made.name):
+            return found
+        initialised = False
+        while index <= made.last:
+            token = tokens[index]
+            following = self.next_of(index)
+            if token.text == "(" and tokens[min(following, made.last)].text in ("*", "&"):
+                inside = (t.text for t in tokens[index : self.match.get(index, index)] if t.kind == WORD)
+                found += [] if initialised else list(itertools.islice(inside, 1))
+            elif token.text in (",", "="):
+                initialised = token.text == "="
+            elif token.kind == WORD and token.text not in NOT_NAMES and not initialised:
+                ends = following > made.last or tokens[following].text in (",", ";", "=", "[", "{", ":", ")")
+                found += [token.text] if ends else []
+            closed = self.match.get(index) if token.text in ("(", "[", "{") else None
+            if token.text == "<" and not initialised:
+                closed = self.angle(index, made.last)
+            index = (index if closed is None else closed) + 1
+        return list(dict.fromkeys(found))
 
     def _opened_scope(self, first: int, end: int) -> int | None:
         """The brace of a namespace or of `extern "C"` that starts at `first`, if one does."""

@@ -29,6 +29,7 @@ class Passing(NamedTuple):
     """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" where the
     declaration stays; "member" or "constructor" of a class; "definition" of what its class or namespace declares."""
     name: str
+    """What it declares; several names with commas between them."""
     reason: str = "host code"
 
 
@@ -155,7 +156,8 @@ class Pass:
                 kind = "definition"
             elif declaration.parent is not None:
                 kind = "constructor" if declaration.name == declaration.parent.name else "member"
-        self.passed.append(Passing(line, kind, declaration.name or "(unnamed)", reason or "host code"))
+        name = ", ".join(self.parser.declared_names(declaration)) or "(unnamed)"
+        self.passed.append(Passing(line, kind, name, reason or "host code"))
 
     def _is_special(self, declaration: Declaration) -> bool:
         """Whether it is a specialisation, `template <>`: something of its own, though it has another's name."""

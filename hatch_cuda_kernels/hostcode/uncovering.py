@@ -82,9 +82,11 @@ def uncovering(
     pasted = any("##" in found.data.decode("latin-1") for found in files.values())
     for label, found in files.items():
         for passing in found.passed:
-            name = passing.name.rpartition("::")[2].partition("<")[0].strip()
+            names = [name.rpartition("::")[2].partition("<")[0].strip() for name in passing.name.split(", ")]
             kind = "function" if passing.kind == "body" and linked else passing.kind
-            if kind not in _HARMLESS and (_is_taken(kind, name, rest) or (pasted and _is_pasted(name, rest.used))):
+            if kind not in _HARMLESS and any(
+                _is_taken(kind, name, rest) or (pasted and _is_pasted(name, rest.used)) for name in names
+            ):
                 yield label, passing
 
 
