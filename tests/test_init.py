@@ -84,7 +84,12 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, list[str]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+QUICK = ("no pyproject.toml", "src, headers, instances, an odd name")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.isolated) for name in LAYOUTS]
+)
 def test_round_trip(tmp_path: Path, name: str) -> None:
     """After `init` the project builds with no further edit, with the kernels that it has."""
     files, kernels = LAYOUTS[name]
