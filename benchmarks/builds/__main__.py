@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from report import Measured, write
 from sets import SETS, KernelSet
@@ -52,16 +51,20 @@ def scenarios(way: Way) -> Iterator[tuple[str, Callable[[int], None]]]:
 def measure(way: Way, repeat: int) -> Iterator[Measured]:
     """Time every scenario of one way."""
     for scenario, before in scenarios(way):
-        seconds = []
+        seconds, peaks = [], []
         for number in range(repeat):
             before(number)
             begin = time.perf_counter()
             way.build()
             seconds.append(time.perf_counter() - begin)
+            if scenario == "cold" and isinstance(way, Hook):
+                peaks.append(max(image["memory"] for image in way.report()["images"]) / 1e9)
             if scenario == "touched" and isinstance(way, Hook):
                 compiled = way.report()["compiled"]
                 assert compiled == way.kernels.readers, f"{compiled} compiled, {way.kernels.readers} needed"
         row = Measured(way.kernels.name, way.name, scenario, seconds)
+        if peaks:
+            yield Measured(way.kernels.name, way.name, "peak memory of a worker, GB", peaks)
         print(f"{way.kernels.name:11} {way.name:28} {scenario:8} {statistics.median(seconds):8.2f} s", flush=True)
         yield row
 
@@ -90,14 +93,6 @@ def measure_set(kernels: KernelSet, tools: Tools, args: argparse.Namespace) -> I
             except FailedError as error:
                 print(f"{kernels.name:11} {way.name:28} cannot build it: {error}"[:2000], flush=True)
                 continue
-            if isinstance(way, Hook):
-                images: Any = way.report()["images"]
-                way.forget()
-                way.prepare()
-                way.build()
-                images = way.report()["images"]
-                yield Measured(kernels.name, "hook", "peak memory of a worker, GB",
-                               [max(image["memory"] for image in images) / 1e9])  # fmt: skip
             if isinstance(way, Serial):
                 yield Measured(kernels.name, way.name, "sum of single compiles", [sum(way.seconds())])
                 check_bytes(next(other for other in found if isinstance(other, Hook)), way)

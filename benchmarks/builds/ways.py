@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sets import KernelSet
 
@@ -146,9 +147,9 @@ class Hook(Way):
         report = str(self.root / "hook-report.json")
         self.run(command, HATCH_CUDA_KERNELS_CACHE=str(self.cache), HATCH_CUDA_KERNELS_REPORT=report)
 
-    def report(self) -> dict[str, object]:
+    def report(self) -> dict[str, Any]:
         """The report of the last build."""
-        value: dict[str, object] = json.loads((self.root / "hook-report.json").read_text())
+        value: dict[str, Any] = json.loads((self.root / "hook-report.json").read_text())
         return value
 
 
@@ -168,7 +169,7 @@ class Nvcc(Way):
 
 
 class ScikitBuild(Way):
-    """(c) scikit-build-core and CMake's CUDA language, to a wheel with one fat binary per source."""
+    """(c) scikit-build-core and CMake's CUDA language, to a wheel with one library, as extension modules are built."""
 
     keeps_tree = True
     launcher = ""
@@ -177,12 +178,11 @@ class ScikitBuild(Way):
         """A CMake project."""
         archs = ";".join(f"{arch.removeprefix('sm_')}-real" for arch in self.kernels.archs)
         text = "cmake_minimum_required(VERSION 3.27)\nproject(demo LANGUAGES CUDA)\n"
-        text += f"add_library(kernels OBJECT {' '.join(self.kernels.sources)})\n"
-        text += f'set_target_properties(kernels PROPERTIES CUDA_FATBIN_COMPILATION ON CUDA_ARCHITECTURES "{archs}")\n'
-        text += "set_target_properties(kernels PROPERTIES CUDA_STANDARD 17)\n"
+        text += f"add_library(kernels MODULE {' '.join(self.kernels.sources)})\n"
+        text += f'set_target_properties(kernels PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES "{archs}")\n'
         flags = " ".join(self.tools.includes)
         text += f'target_compile_options(kernels PRIVATE "SHELL:{flags}")\n' if flags else ""
-        text += "install(FILES $<TARGET_OBJECTS:kernels> DESTINATION demo)\n"
+        text += "install(TARGETS kernels LIBRARY DESTINATION demo)\n"
         table = '[build-system]\nrequires = ["scikit-build-core"]\nbuild-backend = "scikit_build_core.build"\n\n'
         return {"CMakeLists.txt": text, "pyproject.toml": table + _PROJECT}
 
