@@ -7,6 +7,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,6 +156,9 @@ def _check_targets(
         raise ConfigurationError(numbered("architectures that cannot be compiled for:", problems))
 
 
+_WRITERS = 4
+
+
 def _compile(
     jobs: Sequence[CompileJob],
     config: Config,
@@ -175,16 +179,21 @@ def _compile(
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
         reporter.step(0, len(missing), "")
-        for done, (job, result) in enumerate(_results(missing, config, cache, pool), 1):
-            if isinstance(result, CompiledImage):
-                cache.store(job, result)
-                images.update(dict.fromkeys(same[job.key], result))
-                finished.update(dict.fromkeys(same[job.key], time.perf_counter() - start))
-                took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
-            else:
-                errors.update(dict.fromkeys(same[job.key], result))
-                took = "failed"
-            reporter.step(done, len(missing), f"{job}: {took}")
+        # a small kernel compiles in less time than a disk takes to have its image for sure
+        with ThreadPoolExecutor(_WRITERS) as writers:
+            stored: list[Future[None]] = []
+            for done, (job, result) in enumerate(_results(missing, config, cache, pool), 1):
+                if isinstance(result, CompiledImage):
+                    stored.append(writers.submit(cache.store, job, result))
+                    images.update(dict.fromkeys(same[job.key], result))
+                    finished.update(dict.fromkeys(same[job.key], time.perf_counter() - start))
+                    took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
+                else:
+                    errors.update(dict.fromkeys(same[job.key], result))
+                    took = "failed"
+                reporter.step(done, len(missing), f"{job}: {took}")
+        for future in stored:
+            future.result()
     if errors:
         raise all_errors(jobs, errors, root)
     return {job: images[job] for job in jobs}, finished
