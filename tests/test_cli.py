@@ -114,7 +114,7 @@ class TestInspect:
 
     def test_fits_a_terminal(self, wheel: Path, command: Command) -> None:
         """No line is wider than the terminal; without one there are no colours and no folds."""
-        _, wide, _ = command("inspect", wheel)
+        _, wide, _ = command("inspect", wheel, COLUMNS="")
         _, narrow, _ = command("inspect", wheel, COLUMNS="50")
         assert max(map(len, narrow.splitlines())) <= 68  # the line of counts is a sentence, and not folded
         assert all(len(line) <= 50 for line in narrow.splitlines() if "  " in line)
@@ -137,7 +137,7 @@ class TestInspect:
         def rename(files: dict[str, bytes]) -> None:
             files[MANIFEST] = files[MANIFEST].replace(b'"twice"', b'"a\\u001b[2Jb\\n\\u202e"')
 
-        status, output, _ = command("inspect", changed(wheel, tmp_path / wheel.name, rename))
+        status, output, _ = command("inspect", changed(wheel, tmp_path / wheel.name, rename), COLUMNS="200")
         assert status == 0
         assert "a\\x1b[2Jb\\n\\u202e:only_here" in output
         assert "\x1b" not in output

@@ -185,13 +185,16 @@ def test_every_command_on_a_good_wheel(wheel: Path, capsys: pytest.CaptureFixtur
         assert [key for key in value if f'"{key}"' not in row] == [], name
 
 
-def test_inspect_equals_cuobjdump(wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_equals_cuobjdump(
+    wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The figures of `inspect`, in text and as JSON, are those that NVIDIA's tool reads out of the wheel's cubins."""
     tool = find_cuobjdump()
     if tool is None:
         pytest.skip("cuobjdump (nvidia-cuda-cuobjdump) is not installed")
     assert main(["inspect", str(wheel), "--json"]) == 0
     (module,) = json.loads(capsys.readouterr().out)["packages"][0]["modules"]
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["inspect", str(wheel)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     compared = 0
