@@ -48,6 +48,10 @@ class MemoryStore(Store):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def usage(self) -> tuple[int, int]:
+        """(entries, their bytes)."""
+        return len(self._entries), self._size
+
     def clear(self) -> None:
         """Remove every entry."""
         with self._lock:
