@@ -155,8 +155,8 @@ def test_names_of_cuda_core() -> None:
 
 
 _PROGRAMS = frozenset(
-    ". apt-get build cd conda cp docker env export git hatch mkdir mypy nginx pip pre-commit pytest python python3 "
-    "redis-server ruff sed sphinx-build uv".split()
+    ". apt-get build cd conda cp dask docker env export git hatch mkdir mypy nginx pip pre-commit pytest python "
+    "python3 redis-server ruff sed sphinx-build uv".split()
 )
 _ENVIRONMENT = re.compile(r"HATCH_CUDA_KERNELS_\w+")
 

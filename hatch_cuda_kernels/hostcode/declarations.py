@@ -307,7 +307,7 @@ class Parser(Brackets):
         return (tokens[found].text, found) if found >= 0 else ("", -1)
 
     def declared_names(self, made: Declaration) -> list[str]:
-        """Every name that a declaration gives to something: both of `int a, *b = &a;`, of `typedef struct { } A, *B;`."""
+        """Every name that a declaration gives: both of `int a, *b = &a;` and `typedef struct { } A, *B;`."""
         tokens = self.tokens
         found = [made.name] if made.name else []
         index = self.match[made.body] + 1 if made.kind == "class" and made.body >= 0 else made.first
