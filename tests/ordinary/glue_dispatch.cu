@@ -1,5 +1,5 @@
-// A dispatch over types around launches; the plain kernel needs none.
-// kernels: zero
+// A dispatch over types around launches.
+// kernels: double_it<double>, double_it<float>, zero
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 
