@@ -112,6 +112,7 @@ def main() -> None:
     parser.add_argument("--include", action="append", default=[], help="folder with headers, for nvcc and the loop")
     parser.add_argument("--table", action="append", default=[], metavar="KEY=TOML", help="more of the hook table")
     parser.add_argument("--results", type=Path, help="JSON to add to; without it nothing is written")
+    parser.add_argument("--note", default="", help="what to say of the machine")
     parser.add_argument("--docs", type=Path, help="folder for the table and the plot, made of all results")
     args = parser.parse_args()
     tools = Tools(
@@ -129,7 +130,7 @@ def main() -> None:
         for name in args.sets:
             mine = [row.to_dict() for row in rows if row.kernels == name]
             known["runs"][name] = {"date": time.strftime("%Y-%m-%d"), "cores": tools.cores,
-                                   "versions": tools.versions, "rows": mine}  # fmt: skip
+                                   "versions": tools.versions, "note": args.note, "rows": mine}  # fmt: skip
         args.results.write_text(json.dumps(known, indent=1) + "\n")
         if args.docs:
             write(known, args.docs)

@@ -50,9 +50,11 @@ def write(results: Mapping[str, Any], folder: Path) -> None:
 _HEAD = """\
 # How long builds take
 
-Written by `python benchmarks/builds`, which CONTRIBUTING names; see there what each scenario is. Times are seconds as
-median (least to most); a ratio is the way's median to the hook's in the same scenario, so more than one means that the
-hook is quicker. For a clean checkout of a way without a cache of its own the ratio is that of its cold build.
+Written by `python benchmarks/builds`. Cold: nothing is there. Warm: a clean checkout, with what earlier builds keep
+outside of it. Kept: the same tree once more, with its build folder. Touched: the same after the edit of one header; the
+hook compiled exactly the images that read it. Times are seconds, as median (least to most); a ratio is the way's median
+to the hook's in the same scenario, so more than one means that the hook is quicker. A way without a cache of its own
+builds a clean checkout as it does cold. The hook's images are those of the bare NVRTC loop, byte by byte.
 
 ![Times of all ways](builds.svg)
 
@@ -96,7 +98,7 @@ def _measures(run: Mapping[str, Any], rows: Mapping[tuple[str, str], Mapping[str
     if memory:
         told.append(f"Most memory that a worker had: {memory:.2f} GB.")
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    return " ".join(told) + f"\n\n{run['date']}, {run['cores']} cores, {versions}.\n"
+    return " ".join(told) + f"\n\n{run['date']}, {run['cores']} cores, {versions}. {run.get('note', '')}\n"
 
 
 _WIDTH, _BAR, _LEFT = 860, 16, 250
