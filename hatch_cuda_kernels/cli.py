@@ -17,9 +17,9 @@ from typing import Any
 
 from ._version import __version__
 from .arch import Architecture, Capability, parse_version
+from .commands.target import TargetError
 from .display import printable
 from .errors import CudaKernelsError, CudaKernelsWarning
-from .target import TargetError
 
 __all__ = ["main"]
 
@@ -185,72 +185,72 @@ def _architecture(text: str) -> str:
 
 
 def _init(**options: Any) -> int:
-    from .init import run
+    from .setup.init import run
 
     return run(**options)
 
 
 def _inspect(**options: Any) -> int:
-    from .inspection import run
+    from .commands.inspection import run
 
     return run(**options)
 
 
 def _explain(**options: Any) -> int:
-    from .explanation import run
+    from .commands.explanation import run
 
     return run(**options)
 
 
 def _verify(**options: Any) -> int:
-    from .verify import run
+    from .commands.verify import run
 
     return run(**options)
 
 
 def _coverage(**options: Any) -> int:
-    from .coverage import run
+    from .commands.coverage import run
 
     return run(**options)
 
 
 def _diff(**options: Any) -> int:
-    from .diff import run
+    from .commands.diff import run
 
     return run(**options)
 
 
 def _report(**options: Any) -> int:
-    from .report import run
+    from .commands.report import run
 
     return run(**options)
 
 
 def _warm(**options: Any) -> int:
-    from .warm import run
+    from .commands.warm import run
 
     return run(**options)
 
 
 def _compile(**options: Any) -> int:
-    from .compilation import run
+    from .commands.compilation import run
 
     return run(**options)
 
 
 def _stubs(**options: Any) -> int:
-    from .stubs import run
+    from .commands.stubs import run
 
     return run(**options)
 
 
 def _transfer(*, action: str, **options: Any) -> int:
-    from .transfer import run
+    from .commands.transfer import run
 
     return run(direction=action, **options)
 
 
 def _cache(**options: Any) -> int:
-    from .housekeeping import run
+    from .commands.housekeeping import run
 
     return run(**options)

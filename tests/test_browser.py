@@ -14,7 +14,7 @@ import pytest
 from projects import Project, make_project
 from test_report import FILES, NASTY, made_up, report, summary_of
 
-from hatch_cuda_kernels.report.page import page
+from hatch_cuda_kernels.commands.report.page import page
 
 pytestmark = pytest.mark.isolated
 

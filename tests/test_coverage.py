@@ -14,7 +14,7 @@ from projects import KERNEL, make_project
 
 from hatch_cuda_kernels.arch import CAPABILITIES, Architecture, format_capability
 from hatch_cuda_kernels.cli import main
-from hatch_cuda_kernels.coverage import cover, default_drivers, group_rows, holes, names_text
+from hatch_cuda_kernels.commands.coverage import cover, default_drivers, group_rows, holes, names_text
 from hatch_cuda_kernels.manifest import Fallback, Image, Manifest, Module
 from hatch_cuda_kernels.selection import select
 

@@ -17,7 +17,7 @@ from projects import KERNEL, Project, manifest_of
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.config import Config
 from hatch_cuda_kernels.errors import ConfigurationError
-from hatch_cuda_kernels.init import Proposal, propose
+from hatch_cuda_kernels.setup.init import Proposal, propose
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,18 +25,41 @@ ARROWS = {
     "arguments": "catalog errors",
     "assembly": "config errors manifest modules plan sbom sources toolchain variants",
     "budgets": "config display errors manifest",
-    "build": "account arch assembly budgets cache config costs display "
-    "errors jobs machine manifest modules nvrtc plan pool sbom sources toolchain",
+    "build": "account arch assembly budgets cache config costs display errors jobs machine "
+    "manifest modules nvrtc plan pool sbom sources toolchain",
     "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state",
     "catalog": "arch errors manifest package selection variants",
-    "cli": "_version arch display errors target",
-    "compilation": "arch compiler config display errors installed jobs modules nvrtc plan sources toolchain",
+    "cli": "_version arch commands.target display errors",
+    "commands": "",
+    "commands.compilation": "..arch ..compiler ..config ..display ..errors ..installed ..jobs ..modules "
+    "..nvrtc ..plan ..sources ..toolchain",
+    "commands.coverage": "..arch ..catalog ..display ..manifest ..selection target",
+    "commands.diff": "..display ..manifest target",
+    "commands.explanation": "..arch ..catalog ..display ..errors ..loader ..package ..selection target",
+    "commands.housekeeping": "..cache ..display ..stores.state",
+    "commands.inspection": "..display ..manifest target",
+    "commands.report": "...display markdown page summary",
+    "commands.report.markdown": "...arch ...display ..coverage ..diff ..inspection summary",
+    "commands.report.markup": "...display",
+    "commands.report.page": "..._version ...occupancy markup sections style summary timeline",
+    "commands.report.parts": "markup",
+    "commands.report.sections": "...arch ...display ...manifest ...occupancy ...selection ..coverage ..diff "
+    "..inspection markup parts style summary treemap",
+    "commands.report.style": "",
+    "commands.report.summary": "...arch ...manifest ...occupancy ..coverage ..diff ..inspection ..target",
+    "commands.report.timeline": "...display markup parts",
+    "commands.report.treemap": "",
+    "commands.stubs": "..display ..manifest target",
+    "commands.target": "..catalog ..errors ..manifest ..package",
+    "commands.transfer": "..arch ..build ..cache ..config ..display ..errors ..jobs ..modules ..plan "
+    "..stores.location ..stores.opening ..toolchain ..worker",
+    "commands.verify": "..arch ..cache ..costs ..cubin ..display ..elf ..errors ..jobs ..machine "
+    "..manifest ..nvrtc ..package ..plan ..pool ..toolchain coverage target",
+    "commands.warm": "..arch ..catalog ..display ..fallback ..loader ..manifest ..package ..plan ..selection target",
     "compiler": "advice errors hostcode instances linker manifest nvrtc outcome plan precompiled sources",
     "config": "arch errors manifest options stores.location toolkit variants",
     "costs": "plan toolchain",
-    "coverage": "arch catalog display manifest selection target",
     "cubin": "arch elf manifest",
-    "diff": "display manifest target",
     "display": "",
     "driver": "arch errors",
     "editable": "config errors manifest modules",
@@ -43,11 +67,8 @@ ARROWS = {
     "errors": "",
     "excerpt": "",
     "executor": "_version errors plan records",
-    "explanation": "arch catalog display errors loader package selection target",
     "fallback": "arch cache errors jobs plan toolchain",
-    "hints": "arch",
     "hooks": "plugin",
-    "hooktable": "config hints layout modules survey tomlfile",
     "hostcode": "launches mentions passing prelude settling surroundings uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.declarations": "brackets names surroundings tokens",
@@ -63,13 +84,9 @@ ARROWS = {
     "hostcode.surroundings": "names tokens",
     "hostcode.tokens": "",
     "hostcode.uncovering": "declarations passing surroundings tokens",
-    "housekeeping": "cache display stores.state",
-    "init": "config display errors hints hooktable layout survey tomlfile",
-    "inspection": "display manifest target",
     "installed": "",
     "instances": "errors hostcode manifest plan",
     "jobs": "arch plan toolchain",
-    "layout": "modules tomlfile",
     "linker": "advice arch elf errors jobs options outcome plan toolchain",
     "loader": "arch catalog errors manifest package selection",
     "machine": "",
@@ -87,20 +104,17 @@ ARROWS = {
     "prefix": "manifest plan sources",
     "progress": "",
     "records": "arch errors manifest plan toolkit",
-    "report": "..display markdown page summary",
-    "report.markdown": "..arch ..coverage ..diff ..display ..inspection summary",
-    "report.markup": "..display",
-    "report.page": ".._version ..occupancy markup sections style summary timeline",
-    "report.parts": "markup",
-    "report.sections": "..arch ..coverage ..diff ..display ..inspection ..manifest ..occupancy ..selection "
-    "markup parts style summary treemap",
-    "report.style": "",
-    "report.summary": "..arch ..coverage ..diff ..inspection ..manifest ..occupancy ..target",
-    "report.timeline": "..display markup parts",
-    "report.treemap": "",
     "sbom": "_version manifest",
     "schedule": "costs plan",
     "selection": "arch manifest",
+    "setup": "",
+    "setup.hints": "..arch",
+    "setup.hooktable": "..config ..modules hints layout survey tomlfile",
+    "setup.init": "..config ..display ..errors hints hooktable layout survey tomlfile",
+    "setup.layout": "..modules tomlfile",
+    "setup.survey": "..errors ..sources ..standins templates",
+    "setup.templates": "..sources",
+    "setup.tomlfile": "..errors",
     "sources": "errors installed",
     "standins": "",
     "stores": "",
@@ -116,19 +130,9 @@ ARROWS = {
     "stores.remote": "..errors base location sealing",
     "stores.sealing": "",
     "stores.state": "files",
-    "stubs": "display manifest target",
-    "survey": "errors sources standins templates",
-    "target": "catalog errors manifest package",
-    "templates": "sources",
-    "tomlfile": "errors",
     "toolchain": "arch errors",
     "toolkit": "errors",
-    "transfer": "arch build cache config display errors jobs modules "
-    "plan stores.location stores.opening toolchain worker",
     "variants": "manifest",
-    "verify": "arch cache costs coverage cubin display elf errors "
-    "jobs machine manifest nvrtc package plan pool target toolchain",
-    "warm": "arch catalog display fallback loader manifest package plan selection target",
     "worker": "compiler errors machine nvrtc plan precompiled toolchain",
 }
 """Module -> what it may import of its folder when it is itself imported."""
@@ -138,20 +142,22 @@ LATE = {
     "build": "executor",
     "cache": "config stores.database",
     "catalog": "editable fallback installed plan sources",
-    "cli": "compilation coverage diff explanation housekeeping init inspection report stubs transfer verify warm",
+    "cli": "commands.compilation commands.coverage commands.diff commands.explanation "
+    "commands.housekeeping commands.inspection commands.report commands.stubs "
+    "commands.transfer commands.verify commands.warm setup.init",
+    "commands.explanation": "..driver",
+    "commands.target": "..build",
+    "commands.transfer": "..plugin",
+    "commands.warm": "..driver",
     "driver": "toolchain",
     "executor": "nvrtc pool",
-    "explanation": "driver",
-    "fallback": "compiler nvrtc pool",
+    "fallback": "pool",
     "loader": "driver fallback",
     "package": "plan sources",
+    "setup.survey": "..hostcode",
     "stores": "base layered layers location opening",
     "stores.opening": "database memory remote",
-    "survey": "hostcode",
-    "target": "build",
     "toolchain": "cubin",
-    "transfer": "plugin",
-    "warm": "driver",
 }
 """Module -> what it may import besides, inside a function."""
 
@@ -198,13 +204,9 @@ def test_cuda_only_inside_functions() -> None:
 
 def test_only_plugin_knows_hatchling() -> None:
     """hatchling is imported by the plugin alone."""
-    users = {
-        path.stem for path in PACKAGE.rglob("*.py") if "hatchling" in path.read_text("utf-8").split("import ", 1)[-1]
-    }
-    assert {name for name in users if "from hatchling" in (PACKAGE / f"{name}.py").read_text("utf-8")} == {
-        "hooks",
-        "plugin",
-    }
+    knows = re.compile(r"^\s*(?:from|import) hatchling\b", re.MULTILINE)
+    users = {module_name(path) for path in PACKAGE.rglob("*.py") if knows.search(path.read_text("utf-8"))}
+    assert users == {"hooks", "plugin"}
 
 
 def test_import_is_light() -> None:

@@ -25,8 +25,8 @@ from hatch_cuda_kernels.build import build_packages
 from hatch_cuda_kernels.cli import _parser, main
 from hatch_cuda_kernels.config import _FIELDS, Config
 from hatch_cuda_kernels.editable import hook_table
-from hatch_cuda_kernels.init import propose
 from hatch_cuda_kernels.modules import ShippedPackage, find_modules
+from hatch_cuda_kernels.setup.init import propose
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -18,14 +18,14 @@ from projects import KERNEL, Project, make_project
 
 from hatch_cuda_kernels.arch import Architecture
 from hatch_cuda_kernels.cli import main
+from hatch_cuda_kernels.commands.report.markdown import markdown
+from hatch_cuda_kernels.commands.report.markup import element
+from hatch_cuda_kernels.commands.report.page import page
+from hatch_cuda_kernels.commands.report.style import FILLS, STYLE
+from hatch_cuda_kernels.commands.report.summary import Summary, _summarise
+from hatch_cuda_kernels.commands.report.timeline import lanes
+from hatch_cuda_kernels.commands.report.treemap import Box, squarify
 from hatch_cuda_kernels.manifest import Fallback, Image, Manifest, Module, Resources
-from hatch_cuda_kernels.report.markdown import markdown
-from hatch_cuda_kernels.report.markup import element
-from hatch_cuda_kernels.report.page import page
-from hatch_cuda_kernels.report.style import FILLS, STYLE
-from hatch_cuda_kernels.report.summary import Summary, _summarise
-from hatch_cuda_kernels.report.timeline import lanes
-from hatch_cuda_kernels.report.treemap import Box, squarify
 
 FILES = {
     "demo/scale.cu": KERNEL,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .config import HOOK
-from .display import print_json
-from .errors import ConfigurationError
+from ..config import HOOK
+from ..display import print_json
+from ..errors import ConfigurationError
 from .hints import python_with_cuda, read_hints
 from .hooktable import HookTable, comment, quote
 from .layout import Layout, guess_layout

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .display import print_json, printable
-from .manifest import Manifest
+from ..display import print_json, printable
+from ..manifest import Manifest
 from .target import TargetError, open_packages
 
 __all__ = ["run", "stub_for"]

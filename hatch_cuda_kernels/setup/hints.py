@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .arch import expand_architectures, split_list
+from ..arch import expand_architectures, split_list
 
 __all__ = ["Hints", "python_with_cuda", "read_hints"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .display import Ink, columns_of, counted, format_size, print_json, printable, table
-from .manifest import Manifest, Module, Resources
+from ..display import Ink, columns_of, counted, format_size, print_json, printable, table
+from ..manifest import Manifest, Module, Resources
 from .target import open_packages
 
 __all__ = ["architectures_of", "kernel_resources", "run"]

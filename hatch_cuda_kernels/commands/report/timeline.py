@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..display import format_size
+from ...display import format_size
 from .markup import Markup, element, join
 from .parts import data_table, folded, region
 

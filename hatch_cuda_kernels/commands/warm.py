@@ -8,15 +8,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .arch import Architecture, Capability, format_capability
-from .catalog import Live
-from .display import print_json, printable
-from .fallback import fallback_image, supported_target, this_toolchain
-from .loader import explain_installed
-from .manifest import Module
-from .package import InstalledPackage, shipped_unit
-from .plan import Unit
-from .selection import fallback_architecture
+from ..arch import Architecture, Capability, format_capability
+from ..catalog import Live
+from ..display import print_json, printable
+from ..fallback import fallback_image, supported_target, this_toolchain
+from ..loader import explain_installed
+from ..manifest import Module
+from ..package import InstalledPackage, shipped_unit
+from ..plan import Unit
+from ..selection import fallback_architecture
 from .target import editable_install, open_packages
 
 __all__ = ["run", "warm"]
@@ -32,7 +32,7 @@ def run(
 ) -> int:
     """Fill the cache for these capabilities, or for the devices of this machine."""
     if not capabilities:
-        from .driver import device_capabilities
+        from ..driver import device_capabilities
 
         capabilities = list(dict.fromkeys(device_capabilities()))
     live = editable_install(target)

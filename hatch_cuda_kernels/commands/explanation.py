@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .arch import Capability
-from .catalog import Live
-from .display import print_json
-from .errors import KernelNotFoundError
-from .loader import explain_installed
-from .package import InstalledPackage
-from .selection import Selection
+from ..arch import Capability
+from ..catalog import Live
+from ..display import print_json
+from ..errors import KernelNotFoundError
+from ..loader import explain_installed
+from ..package import InstalledPackage
+from ..selection import Selection
 from .target import editable_install, open_packages
 
 __all__ = ["run"]
@@ -31,7 +31,7 @@ def run(
     live = editable_install(target)
     sources: Sequence[InstalledPackage | Live] = [live] if live else open_packages(target, package)
     if not capabilities:
-        from .driver import device_capabilities
+        from ..driver import device_capabilities
 
         capabilities = list(dict.fromkeys(device_capabilities()))
     selections = [_selection(sources, kernel, found, driver) for found in capabilities]

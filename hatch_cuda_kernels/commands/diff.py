@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .display import Ink, columns_of, format_size, markdown_table, markdown_text, print_json, printable, table
-from .manifest import Manifest, Module, ShippedFile
+from ..display import Ink, columns_of, format_size, markdown_table, markdown_text, print_json, printable, table
+from ..manifest import Manifest, Module, ShippedFile
 from .target import open_packages
 
 __all__ = ["Difference", "Move", "compare", "headline", "markdown_lines", "run", "sections"]

@@ -8,19 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .arch import expand_architectures
-from .build import make_units
-from .cache import KernelCache
-from .config import Config
-from .display import format_size, print_json
-from .errors import ConfigurationError, ToolchainError
-from .jobs import make_job
-from .modules import ModuleSpec
-from .plan import CompileJob
-from .stores.location import parse_location
-from .stores.opening import open_layers
-from .toolchain import Toolchain, detect
-from .worker import ask_toolchain
+from ..arch import expand_architectures
+from ..build import make_units
+from ..cache import KernelCache
+from ..config import Config
+from ..display import format_size, print_json
+from ..errors import ConfigurationError, ToolchainError
+from ..jobs import make_job
+from ..modules import ModuleSpec
+from ..plan import CompileJob
+from ..stores.location import parse_location
+from ..stores.opening import open_layers
+from ..toolchain import Toolchain, detect
+from ..worker import ask_toolchain
 
 __all__ = ["Moved", "move", "run"]
 
@@ -102,7 +102,7 @@ def project_jobs(config: Config, root: Path, specs: Iterable[ModuleSpec], toolch
 
 def _declared(root: Path) -> tuple[Config, list[ModuleSpec]]:
     try:
-        from .plugin import hook_of
+        from ..plugin import hook_of
     except ImportError as error:
         raise ToolchainError(f"reading a project needs hatchling ({error}); `pip install hatchling`") from None
     return hook_of(root).declared()

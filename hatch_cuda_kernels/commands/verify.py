@@ -11,23 +11,23 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .arch import Architecture, Capability, format_capability
-from .cache import KernelCache
-from .costs import Costs
+from ..arch import Architecture, Capability, format_capability
+from ..cache import KernelCache
+from ..costs import Costs
+from ..cubin import read_cubin, read_ptx
+from ..display import counted, print_json, printable
+from ..elf import ImageFormatError
+from ..errors import CudaKernelsError, IntegrityError, ManifestError
+from ..jobs import make_job
+from ..machine import available_cores
+from ..manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
+from ..nvrtc import workspace
+from ..package import InstalledPackage, shipped_unit
+from ..plan import CompiledImage, CompileJob
+from ..pool import Pool
+from ..toolchain import Toolchain, detect
 from .coverage import cover, holes, names_text
-from .cubin import read_cubin, read_ptx
-from .display import counted, print_json, printable
-from .elf import ImageFormatError
-from .errors import CudaKernelsError, IntegrityError, ManifestError
-from .jobs import make_job
-from .machine import available_cores
-from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY, Image, Manifest, Module
-from .nvrtc import workspace
-from .package import InstalledPackage, shipped_unit
-from .plan import CompiledImage, CompileJob
-from .pool import Pool
 from .target import Place, places
-from .toolchain import Toolchain, detect
 
 __all__ = ["NoFallback", "Problem", "run", "verify_fallback", "verify_place"]
 

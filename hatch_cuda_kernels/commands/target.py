@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .catalog import Live, installed_package, source_of
-from .errors import CudaKernelsError, ManifestError
-from .manifest import DIRECTORY, MANIFEST_FILE
-from .package import Files, InstalledPackage, find_files
+from ..catalog import Live, installed_package, source_of
+from ..errors import CudaKernelsError, ManifestError
+from ..manifest import DIRECTORY, MANIFEST_FILE
+from ..package import Files, InstalledPackage, find_files
 
 __all__ = ["Place", "TargetError", "editable_install", "open_packages", "places"]
 
@@ -135,7 +135,7 @@ class _Messages:
 
 def _as_wheel(live: Live) -> Place:
     """The package of an editable install as a wheel would have it, compiled now, through the cache."""
-    from .build import build_packages
+    from ..build import build_packages
 
     editable, specs = live.editable, list(live.specs.values())
     where = f"the hook table of {editable.root}"

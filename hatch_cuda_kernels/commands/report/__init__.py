@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..display import print_json
+from ...display import print_json
 from .markdown import markdown
 from .page import page
 from .summary import summarise

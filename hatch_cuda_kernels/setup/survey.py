@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from .errors import ConfigurationError
-from .sources import Include, ProjectTree, SourceFile, join_label, walk_files, without_comments
-from .standins import standins
+from ..errors import ConfigurationError
+from ..sources import Include, ProjectTree, SourceFile, join_label, walk_files, without_comments
+from ..standins import standins
 from .templates import Kernel, defines_kernel_macro, find_instances, find_kernels
 
 __all__ = ["Source", "Template", "survey_sources", "tree_files"]
@@ -227,7 +227,7 @@ class _Survey:
 
 def _asked_by_host_code(texts: Mapping[str, bytes]) -> dict[str, dict[str, str]]:
     """Kernel template -> the instances that a build compiles unasked: without white space -> as they are listed."""
-    from .hostcode import Surroundings, mentions
+    from ..hostcode import Surroundings, mentions
 
     found: dict[str, dict[str, str]] = {}
     for mention in mentions(texts, Surroundings.of(texts.values())):

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .config import HOOK, check_module_name
+from ..config import HOOK, check_module_name
+from ..modules import ShippedPackage
 from .hints import Hints
 from .layout import Layout
-from .modules import ShippedPackage
 from .survey import Source
 from .tomlfile import sub_table
 

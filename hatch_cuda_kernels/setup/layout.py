@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .modules import ShippedPackage
+from ..modules import ShippedPackage
 from .tomlfile import sub_table
 
 __all__ = ["Layout", "guess_layout"]

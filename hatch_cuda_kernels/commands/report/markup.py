@@ -7,7 +7,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from ..display import printable
+from ...display import printable
 
 __all__ = ["Markup", "element", "join"]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..arch import format_capability
+from ...arch import format_capability
+from ...display import counted, format_size, markdown_table, markdown_text
 from ..coverage import cell_text, group_rows, holes, names_text
 from ..diff import markdown_lines
-from ..display import counted, format_size, markdown_table, markdown_text
 from ..inspection import architectures_of
 from .summary import PackageSummary, Summary
 

@@ -13,18 +13,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .arch import Architecture
-from .compiler import compile_job
-from .config import Config
-from .display import Ink, columns_of, format_size, print_json, printable, table
-from .errors import CompilationError
-from .installed import installed_label
-from .jobs import make_job
-from .modules import ModuleSpec
-from .nvrtc import workspace
-from .plan import CompiledImage, CompileJob, make_unit
-from .sources import ProjectTree
-from .toolchain import probe
+from ..arch import Architecture
+from ..compiler import compile_job
+from ..config import Config
+from ..display import Ink, columns_of, format_size, print_json, printable, table
+from ..errors import CompilationError
+from ..installed import installed_label
+from ..jobs import make_job
+from ..modules import ModuleSpec
+from ..nvrtc import workspace
+from ..plan import CompiledImage, CompileJob, make_unit
+from ..sources import ProjectTree
+from ..toolchain import probe
 
 __all__ = ["run"]
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arch import CAPABILITIES, Capability, format_capability
-from .catalog import images_with
-from .display import Ink, columns_of, print_json, printable, table
-from .manifest import Image, Manifest
-from .selection import Candidate, select
+from ..arch import CAPABILITIES, Capability, format_capability
+from ..catalog import images_with
+from ..display import Ink, columns_of, print_json, printable, table
+from ..manifest import Image, Manifest
+from ..selection import Candidate, select
 from .target import open_packages
 
 __all__ = ["Coverage", "Row", "cell_text", "cover", "default_drivers", "group_rows", "holes", "names_text", "run"]

@@ -7,14 +7,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from ..arch import format_capability
+from ...arch import format_capability
+from ...display import counted, format_size
+from ...manifest import Manifest, Module
+from ...occupancy import LIMITS, REGISTERS_PER_THREAD, SOURCE
+from ...selection import Candidate
 from ..coverage import Coverage, cell_text, group_rows, holes, names_text
 from ..diff import Difference, headline, sections
-from ..display import counted, format_size
 from ..inspection import architectures_of
-from ..manifest import Manifest, Module
-from ..occupancy import LIMITS, REGISTERS_PER_THREAD, SOURCE
-from ..selection import Candidate
 from .markup import Markup, element, join
 from .parts import bar, data_table, folded, region
 from .style import FILLS

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..arch import CAPABILITIES, Architecture
+from ...arch import CAPABILITIES, Architecture
+from ...manifest import Manifest, Module, Resources
+from ...occupancy import Occupancy, best_occupancy
 from ..coverage import Coverage, cover, default_drivers
 from ..diff import Difference, compare
 from ..inspection import kernel_resources
-from ..manifest import Manifest, Module, Resources
-from ..occupancy import Occupancy, best_occupancy
 from ..target import TargetError, open_packages
 
 __all__ = ["KernelNeeds", "PackageSummary", "Summary", "summarise"]

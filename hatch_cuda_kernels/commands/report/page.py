@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from .._version import __version__
-from ..occupancy import SOURCE
+from ..._version import __version__
+from ...occupancy import SOURCE
 from .markup import Markup, element, join
 from .sections import (
     coverage_section,

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cache import KernelCache
-from .display import Ink, columns_of, format_size, print_json, table
-from .stores.state import Counts
+from ..cache import KernelCache
+from ..display import Ink, columns_of, format_size, print_json, table
+from ..stores.state import Counts
 
 __all__ = ["run"]
 
