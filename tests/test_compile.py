@@ -303,7 +303,7 @@ def test_s9_symlink_loop(tmp_path: Path, space: Workspace) -> None:
     write(tmp_path, {"include/x.h": ""})
     (tmp_path / "include/loop").symlink_to(".")
     (tmp_path / "include/self.h").symlink_to("self.h")
-    text = "#define CAT(a, b) <a b>\n#include CAT(x, .h)\n" + KERNEL
+    text = "#define CAT(a, b) <a.h>\n#include CAT(x, y)\n" + KERNEL
     with pytest.raises(ConfigurationError) as raised:
         compile_files(tmp_path, {"k.cu": text}, space, include_dirs=["include"])
     assert "include/self.h" in str(raised.value)
