@@ -1,26 +1,23 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A job compiled: as its files are written, or else with their host code passed over."""
+"""A job compiled: as its files are written, or else with their host code passed over; and linked, where it has parts.
+
+What most jobs do without is imported by those that need it: the fallback compiles while an app waits.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import posixpath
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from .advice import refusal_message
-from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
-from .instances import Instances
-from .linker import link
-from .manifest import Omission
-from .nvrtc import AS_WRITTEN, RefusalError, Shown, Workspace, compile_shown, path_warning
+from .errors import CompilationError
+from .nvrtc import AS_WRITTEN, RefusalError, Workspace, compile_shown, path_warning
 from .outcome import NoKernelError
-from .plan import CompiledImage, CompileJob, Unit
-from .precompiled import Precompiled
-from .sources import join_label
+from .plan import CompiledImage, CompileJob
+
+if TYPE_CHECKING:
+    from .precompiled import Precompiled
 
 __all__ = ["compile_job"]
 
@@ -36,185 +33,27 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
     """
     unit = job.unit
     if unit.parts:
+        from .linker import link
+
         image = link(job, [compile_job(dataclasses.replace(job, unit=part), space) for part in unit.parts])
         if os.fsencode(space.path) in image.data:
             image = dataclasses.replace(image, warnings=tuple(dict.fromkeys([*image.warnings, path_warning(job)])))
         return image
     if unit.host_code == "error":
-        _refuse_host_code(job)
+        from .reduction import refuse_host_code
+
+        refuse_host_code(job)
     if precompiled is not None and (shared := precompiled.compile(job)) is not None:
         return shared
     try:
         return compile_shown(job, space, AS_WRITTEN)
     except NoKernelError as error:
-        raise CompilationError(f"{error}{Instances.asked(unit, _surroundings(unit)).how_to_list(unit)}") from None
+        from .reduction import what_to_list
+
+        raise CompilationError(f"{error}{what_to_list(unit)}") from None
     except RefusalError as refusal:
         if unit.host_code == "error" or unit.options.get("device-as-default-execution-space"):
             raise CompilationError(str(refusal)) from None
-        return _compile_passing(job, space, refusal)
+        from .reduction import compile_passing
 
-
-def _surroundings(unit: Unit) -> Surroundings:
-    return Surroundings.of((file.data for file in unit.closure.files.values()), unit.defines)
-
-
-def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
-    """Compile with the host code of all project files passed over (see hostcode), which reads all of them."""
-    unit = job.unit
-    texts = {label: file.data for label, file in unit.closure.files.items()}
-    around, own = _surroundings(unit), _own_headers(unit)
-    first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
-    if not any(_is_host_code(found) for found in first):
-        return _compile_with_prelude(job, space, refusal)
-    asked, kept = Instances.asked(unit, around), set[str]()
-    while True:
-        trial = _Trial(job, space, dataclasses.replace(asked, refused={}))
-        try:
-            settled = settle(texts, trial.attempt, around, keep_includes=own, keep_names=kept)
-            if trial.image is None:
-                trial.attempt_with_fewer_instances(settled.files, settled.log)
-        except NoKernelError as error:
-            raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
-        if trial.image is None:
-            raise CompilationError(_refused_in_the_end(job, refusal, settled))
-        read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
-        unsafe = list(uncovering(read, around, linked=unit.relocatable))
-        functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
-        if not functions:
-            break
-        kept |= functions  # another file names them: their declarations stay
-    _check_names(job, unsafe)
-    _check_externals(job, trial.image)
-    everything = {label: file.sha256 for label, file in unit.closure.files.items()}
-    return dataclasses.replace(
-        trial.image,
-        reads=dataclasses.replace(trial.image.reads, files=everything),
-        passed_over=tuple(_omissions(settled.files)),
-        warnings=(*trial.image.warnings, *trial.instances.left_open(job)),
-    )
-
-
-class _Trial:
-    """Attempts to compile one job, until one succeeds."""
-
-    def __init__(self, job: CompileJob, space: Workspace, instances: Instances) -> None:
-        self.job, self.space, self.instances = job, space, instances
-        self.image: CompiledImage | None = None
-
-    def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
-        """Compile files as they are passed over; the log where NVRTC refuses them."""
-        ahead = prelude(passed.values())
-        while True:
-            texts = {label: found.data for label, found in passed.items()}
-            try:
-                self.image = compile_shown(self.job, self.space, Shown(texts, ahead, tuple(self.instances.taken)))
-            except RefusalError as error:
-                if not self.instances.refuse(error.log):
-                    return error.log
-            else:
-                return None
-
-    def attempt_with_fewer_instances(self, passed: Mapping[str, PassedOver], log: str | None) -> None:
-        """Compile what there is besides the instances that do not compile."""
-        while log is not None and self.instances.refuse(log, others=True):
-            log = self.attempt(passed)
-        taken, self.instances.taken = self.instances.taken, self.instances.taken if log is None else []
-        if log is not None and taken and self.attempt(passed) is None:
-            self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
-
-
-def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled) -> str:
-    """What NVRTC says of the device code, and which headers that code may be asking for."""
-    if not settled.log or settled.log == refusal.log:
-        return str(refusal)
-    message = refusal_message(job, settled.log) + "\n(this is what is left once the host code is passed over"
-    absent = [
-        f"<{passing.name}> of {label}({passing.line})"
-        for label, found in settled.files.items()
-        for passing in found.passed
-        if passing.kind == "include"
-    ]
-    if absent and _NAMES_MISSING.search(settled.log):
-        message += (
-            f"; {', '.join(absent[:4])} went with it: where device code needs one of them, add the folder that holds "
-            "it to include-dirs, or its installed package to include-packages"
-        )
-    return f"{message})"
-
-
-_NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a type name|qualified name')
-
-
-def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
-    for label, found in sorted(files.items()):
-        for passing in found.passed:
-            yield Omission(source=label, **passing._asdict())
-
-
-_EVIDENCE = ("include", "function", "definition", "body", "macro")
-
-
-def _is_host_code(found: PassedOver) -> bool:
-    """Whether a file has what only host code has. A stray variable may be a slip of the author's."""
-    return bool(found.launches) or any(p.kind in _EVIDENCE for p in found.passed)
-
-
-def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
-    """Compile files as they are written, after the names that nvcc has unasked."""
-    ahead = prelude(PassedOver(file.data) for file in job.unit.closure.files.values())
-    if not ahead:
-        raise CompilationError(str(refusal))
-    try:
-        return compile_shown(job, space, Shown({}, ahead))
-    except RefusalError:
-        raise CompilationError(str(refusal)) from None
-
-
-def _own_headers(unit: Unit) -> dict[str, set[str]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project."""
-    found: dict[str, set[str]] = {}
-    for label, file in unit.closure.files.items():
-        for include in file.scan.includes:
-            folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
-            if any(join_label(folder, include.spelling) in unit.closure.files for folder in folders):
-                found.setdefault(label, set()).add(include.spelling)
-    return found
-
-
-def _check_names(job: CompileJob, unsafe: Sequence[tuple[str, Passing]]) -> None:
-    """Refuse an image where something that was passed over could have hidden another meaning of a name."""
-    problems = [f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in unsafe]
-    if problems:
-        raise CompilationError(
-            numbered(
-                f"{job}: {job.unit.source} has host code that cannot be passed over safely, because device code has "
-                "the same names; put it between #ifndef __CUDACC_RTC__ and #endif, or into another file:",
-                problems[:10],
-            )
-        )
-
-
-_KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")
-_EXTERNAL = re.compile(r"^\s*\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
-
-
-def _check_externals(job: CompileJob, image: CompiledImage) -> None:
-    """A declaration whose body was passed over and that a kernel calls is an error; in PTX NVRTC does not notice."""
-    if job.architecture.virtual:
-        missing = [n for n in _EXTERNAL.findall(image.data.decode("latin-1")) if not _KNOWN_EXTERNALS.fullmatch(n)]
-        if missing:
-            raise CompilationError(
-                f"{job}: {job.unit.source} calls {', '.join(missing)} from device code, whose body is host code"
-            )
-
-
-def _refuse_host_code(job: CompileJob) -> None:
-    unit = job.unit
-    texts = [file.data for file in unit.closure.files.values()]
-    source = unit.closure.files[unit.source]
-    passed = pass_over(
-        source.data, Surroundings.of(texts, unit.defines), keep_includes=_own_headers(unit).get(unit.source, ())
-    )
-    found = [f"{unit.source}({passing.line}): {passing.kind} {passing.name}" for passing in passed.passed]
-    if found:
-        raise CompilationError(numbered(f"{job}: {unit.source} has host code, and host-code is 'error':", found))
+        return compile_passing(job, space, refusal)

@@ -72,7 +72,7 @@ def test_host_code_is_passed_over(tmp_path: Path, space: Workspace) -> None:
 def test_device_code_is_shown_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that NVRTC takes is compiled as it is: nothing of it is looked at."""
     write(tmp_path, {"k.cu": PLAIN})
-    monkeypatch.setattr("hatch_cuda_kernels.compiler.settle", None)
+    monkeypatch.setattr("hatch_cuda_kernels.reduction.settle", None)
     compile_alone(make_job(tmp_path, toolkit_headers="auto"))
 
 
