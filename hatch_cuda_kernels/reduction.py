@@ -57,6 +57,8 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
             break
         kept |= functions  # another file names them: their declarations stay
     _check_names(job, unsafe)
+    _check_pragmas(job, texts, read)
+    _check_customizations(job, read)
     _check_externals(job, trial.image)
     everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(
@@ -165,6 +167,43 @@ def _check_names(job: CompileJob, unsafe: Sequence[tuple[str, Passing]]) -> None
                 problems[:10],
             )
         )
+
+
+_LAYOUT_PRAGMA = rb"_Pragma\s*\(\s*\"\s*(?:pack|push_macro|pop_macro)\b"
+_LAYOUT_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\r?\n|[^\n])*?" + _LAYOUT_PRAGMA, re.MULTILINE)
+_WORD_OR_PRAGMA = re.compile(_LAYOUT_PRAGMA + rb"|[A-Za-z_]\w*")
+
+
+def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[str, PassedOver]) -> None:
+    """Refuse an image where what was passed over lays out classes that stay, by an operator `_Pragma`."""
+    macros = {match[1] for text in texts.values() for match in _LAYOUT_MACRO.finditer(text)}
+    problems = []
+    for label, found in files.items():
+        for match in _WORD_OR_PRAGMA.finditer(texts[label]):
+            gone = found.data[match.start() : match.start() + 1].isspace()
+            if gone and (match[0] in macros or match[0].startswith(b"_Pragma")):
+                problems.append(f"{label}({texts[label].count(bytes([10]), 0, match.start()) + 1})")
+    if problems:
+        raise CompilationError(
+            numbered(
+                f'{job}: {job.unit.source} has _Pragma("pack...") at host code, which cannot be passed over safely; '
+                "write it as a directive, #pragma pack, on a line of its own:",
+                problems[:10],
+            )
+        )
+
+
+_CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
+_LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
+
+
+def _check_customizations(job: CompileJob, files: Mapping[str, PassedOver]) -> None:
+    """Refuse an image where a host function was passed over that CUDA's libraries find by the type of its arguments."""
+    includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
+    if not any(map(_LIBRARIES.match, includes)):
+        return
+    names = ((label, passing) for label, found in files.items() for passing in found.passed)
+    _check_names(job, [(label, p) for label, p in names if p.kind == "function" and p.name in _CUSTOMIZATIONS])
 
 
 _KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")

@@ -321,3 +321,60 @@ def test_another_declaration_never_takes_over(tmp_path: Path, text: str) -> None
     except CompilationError:
         return
     assert b", 40;" in image.data  # the overload may be kept, and is the right one then
+
+
+PACKED = "struct Header { char tag; int value; };\n"
+READS = "__global__ void k(Header *h, int *o) { o[0] = h[1].value; }\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#define BEGIN _Pragma("pack(push,1)")\n#define END _Pragma("pack(pop)")\nBEGIN\nstatic int n = 0;\n' + PACKED
+        + 'END\nint main() { std::vector<int> v; printf("%d", n); }\n' + READS,
+        'void h() { std::vector<int> v; _Pragma("pack(1)") }\n' + PACKED + READS,
+        '_Pragma("pack(1)") std::vector<int> v;\n' + PACKED + READS,
+    ],
+)  # fmt: skip
+def test_pragmas_at_host_code(tmp_path: Path, text: str) -> None:
+    """An operator `_Pragma` that lays out classes does not go with the host code beside it."""
+    write(tmp_path, {"k.cu": "#include <vector>\n#include <cstdio>\n" + text})
+    try:
+        image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    except CompilationError as error:
+        assert "#pragma pack, on a line of its own" in str(error)
+        return
+    assert b"+12]" not in image.data
+
+
+def test_version_of_cuda(tmp_path: Path) -> None:
+    """`CUDA_VERSION` is that of the compiler where `cuda.h`, which NVRTC cannot read, was passed over."""
+    test = "#if CUDA_VERSION >= 12000 && CUDA_VERSION < 20000\n#define N 77\n#else\n#define N 2\n#endif\n"
+    text = "#include <cuda.h>\n#include <vector>\n" + test
+    write(tmp_path, {"k.cu": text + "__global__ void k(int *o) { *o = N; }\nvoid f() { std::vector<int> v; }\n"})
+    assert b", 77;" in compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto")).data
+
+
+def test_enumerator_of_a_base(tmp_path: Path) -> None:
+    """An argument that a base class of the launching class may declare is not taken for the one outside."""
+    text = (
+        "#include <vector>\ntemplate <int n> __global__ void r(int *x) { x[0] = n; }\nconstexpr int TILE = 3;\n"
+        "struct Base { enum { TILE = 9 }; };\nstruct L : Base { void go() { r<TILE><<<1, 1>>>(nullptr); } };\n"
+        "__global__ void k(int *o) { *o = 1; }\nvoid f() { std::vector<int> v; L().go(); k<<<1, 1>>>(nullptr); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert set(image.kernels) == {"k"}
+    assert any("r<TILE>" in warning for warning in image.warnings)
+
+
+def test_functions_that_libraries_look_up(tmp_path: Path) -> None:
+    """A host function by whose name CUDA's libraries ask about a type is not passed over."""
+    text = (
+        "#include <vector>\n#include <cuda/std/utility>\n#include <cuda/std/type_traits>\nstruct X { int a; };\n"
+        "void swap(X &, X &) { std::vector<int> v; }\n"
+        "__global__ void k(int *o) { *o = cuda::std::is_nothrow_swappable<X>::value; }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    with pytest.raises(CompilationError, match=r"(?s)cannot be passed over safely.*function swap"):
+        compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))

@@ -107,7 +107,10 @@ class Meanings:
         path = file.paths[declaration]
         if declaration.kind == "enum":
             body = file.parser.tokens[declaration.body : declaration.last]
-            for name in {declaration.name, *(token.text for token in body if token.kind == WORD)}:
+            names = {declaration.name, *(token.text for token in body if token.kind == WORD)}
+            if declaration.parent is not None:
+                self._members.update(names)
+            for name in names:
                 self._declared.setdefault(name, set()).add(path)
         elif declaration.parent is not None:
             self._members.add(declaration.name)

@@ -61,6 +61,7 @@ _DRIVER_TYPES = {
     "CUtensorMap": "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;",
 }
 """What device code takes from `cuda.h`, which NVRTC cannot read."""
+_CUDA_VERSION = "#define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)"
 _DEPENDENT_LAUNCH = {
     "cudaGridDependencySynchronize": "griddepcontrol.wait;",
     "cudaTriggerProgrammaticLaunchCompletion": "griddepcontrol.launch_dependents;",
@@ -104,6 +105,8 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         lines += [f"#include <{header}>" for header in _cub_headers(words)]
         lines = [line if "<cub/" not in line else _if_there(line) for line in lines]
     if absent & {"cuda.h", "cudaTypedefs.h"}:
+        if "CUDA_VERSION" in words:
+            lines += ["#ifndef CUDA_VERSION", _CUDA_VERSION, "#endif"]
         lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
     if words & set(_DEPENDENT_LAUNCH):
         lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
