@@ -41,7 +41,7 @@ SOURCE_DIRECTORY = "src"
 _MAX_BYTES = 256 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 # Not compiled here: every app that imports this package would pay for it.
-_UNSAFE = r"[\\:\x00-\x1f\ud800-\udfff]"
+_UNPRINTABLE = r"[\x00-\x1f\ud800-\udfff]"
 _LITERAL_OR_SPACE = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+"
 _RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
@@ -85,7 +85,7 @@ def check_relative_path(path: str, where: str) -> str:
         or any(not part or part.endswith((".", " ")) for part in parts)
         or "\\" in path
         or ":" in path
-        or (not path.isprintable() and re.search(_UNSAFE, path))
+        or (not path.isprintable() and re.search(_UNPRINTABLE, path))
         or (os.name == "nt" and any(re.fullmatch(_RESERVED_STEM, part) for part in parts))
     ):
         raise ManifestError(f"{where}: {path!r} is not a path inside the package")

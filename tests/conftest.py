@@ -16,12 +16,22 @@ from fake_driver import build
 from frontends import run
 from support import Site, build_demo
 
+from hatch_cuda_kernels import errors
+
 REPOSITORY = Path(__file__).parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Precompiled headers first: after some errors NVRTC's trace names no header any more in that process."""
     items.sort(key=lambda item: item.path.name != "test_prefix.py")
+
+
+@pytest.fixture
+def warn_anew() -> Iterator[None]:
+    """Warnings are given once per process; here, once per test."""
+    errors._warned.clear()
+    yield
+    errors._warned.clear()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,22 +23,15 @@ import pytest
 from jobs import KERNEL, TESTS, can_mount, compile_alone, in_mounts, make_job, write
 from support import run_python
 
-from hatch_cuda_kernels import CompilationError, CudaKernelsWarning, cache, errors, plan, records
+from hatch_cuda_kernels import CompilationError, CudaKernelsWarning, cache, plan, records
 from hatch_cuda_kernels.cache import KernelCache, default_directory, load_or_compile
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 
+pytestmark = pytest.mark.usefixtures("warn_anew")
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX file system")
 root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root, to be other users")
 mounts = pytest.mark.skipif(not can_mount(), reason="may not mount file systems")
 NOBODY = 65534
-
-
-@pytest.fixture(autouse=True)
-def warn_anew() -> Iterator[None]:
-    """Warnings are given once per process; here, once per test."""
-    errors._warned.clear()
-    yield
-    errors._warned.clear()
 
 
 @pytest.fixture(scope="module")

@@ -29,16 +29,8 @@ from hatch_cuda_kernels.stores.base import key_digest
 from hatch_cuda_kernels.stores.layers import Layer
 from hatch_cuda_kernels.stores.sealing import SECRET_VARIABLE
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("warn_anew")]
 KERNELS = 6
-
-
-@pytest.fixture(autouse=True)
-def warn_anew() -> Iterator[None]:
-    """Warnings are given once per process; here, once per test."""
-    errors._warned.clear()
-    yield
-    errors._warned.clear()
 
 
 @pytest.fixture(scope="module")

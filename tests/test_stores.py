@@ -22,7 +22,7 @@ from projects import KERNEL as PROJECT_KERNEL
 from projects import make_project
 from support import run_python
 
-from hatch_cuda_kernels import CudaKernelsWarning, errors
+from hatch_cuda_kernels import CudaKernelsWarning
 from hatch_cuda_kernels.cache import KernelCache
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.stores import program_cache
@@ -35,15 +35,8 @@ from hatch_cuda_kernels.stores.location import Location, parse_location, parse_l
 from hatch_cuda_kernels.stores.memory import MemoryStore
 from hatch_cuda_kernels.stores.sealing import DamagedError, add_seal, check_seal
 
+pytestmark = pytest.mark.usefixtures("warn_anew")
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX file system")
-
-
-@pytest.fixture(autouse=True)
-def warn_anew() -> Iterator[None]:
-    """Warnings are given once per process; here, once per test."""
-    errors._warned.clear()
-    yield
-    errors._warned.clear()
 
 
 @pytest.fixture(scope="module")
