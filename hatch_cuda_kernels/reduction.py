@@ -65,8 +65,18 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         trial.image,
         reads=dataclasses.replace(trial.image.reads, files=everything),
         passed_over=tuple(_omissions(settled.files)),
-        warnings=(*trial.image.warnings, *trial.instances.left_open(job)),
+        warnings=(*_of_what_stays(trial.image.warnings), *trial.instances.left_open(job)),
     )
+
+
+_UNUSED = "warning #177-D"
+_REMARK = "Remark: The warnings can be suppressed"
+
+
+def _of_what_stays(warnings: Sequence[str]) -> list[str]:
+    """Warnings without those of unused functions and variables: what used them may be what was passed over."""
+    others = [warning for warning in warnings if _UNUSED not in warning]
+    return [] if all(warning.startswith(_REMARK) for warning in others) else others
 
 
 class _Trial:

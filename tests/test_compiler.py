@@ -312,6 +312,18 @@ def test_an_instance_that_does_not_compile(tmp_path: Path) -> None:
     assert 't<absent> (t<absent>: identifier "absent" is undefined)' in warning and "t<3>" not in warning
 
 
+def test_warnings_of_what_only_host_code_used(tmp_path: Path) -> None:
+    """That a kernel or a constant is unused is no news where its launch was passed over; other warnings stay."""
+    text = "#include <vector>\nstatic __global__ void k(int *x) { *x = 1; }\nstatic const int n = 4;\n"
+    launch = "void run(int *x) { std::vector<int> v(n); k<<<1, 1>>>(x); }\n"
+    write(tmp_path, {"k.cu": text + launch})
+    assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings == ()
+    slip = "__global__ void w(int *x) { int y; *x = y; }\n"
+    write(tmp_path, {"k.cu": text + launch + slip})
+    warnings = compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings
+    assert "k.cu(5): warning #549-D" in warnings[0] and not any("#177-D" in warning for warning in warnings)
+
+
 @pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)
 def test_another_declaration_never_takes_over(tmp_path: Path, text: str) -> None:
     """Where a declaration of the host would uncover another one for the device, the source is refused."""
