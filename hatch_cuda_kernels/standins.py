@@ -381,6 +381,7 @@ def _c_headers() -> dict[str, str]:
         "float": "#include <cuda/std/cfloat>\n" + _macros(_FLOAT),
         "math": _mathematics() + _using([*math, "isnormal", "float_t", "double_t"]),
         "stdio": _using(["printf"]),
+        "stdbool": "#ifndef __bool_true_false_are_defined\n#define __bool_true_false_are_defined 1\n#endif\n",
         "stdlib": _STDLIB + _using(functions),
         "string": _STRING + _using(["memcpy", "memset"]),
         "time": _using(["clock", "clock_t"]),
@@ -389,6 +390,7 @@ def _c_headers() -> dict[str, str]:
     for name, body in bodies.items():
         found[f"{name}.h"] = body
         found[f"c{name}"] = f"#include <{name}.h>\n"
+    found["iso646.h"] = found["ciso646"] = found["stdalign.h"] = found["cstdalign"] = ""  # keywords of C++
     for name in ("stddef", "stdint"):
         found[f"{name}.h"] = f"#include <c{name}>\n"
     return found

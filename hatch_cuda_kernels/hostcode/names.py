@@ -105,7 +105,7 @@ HOST_HEADERS = re.compile(
       |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
     |(?:aio|alloca|conio|ctype|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
       |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
-      |sched|semaphore|setjmp|signal|stdalign|stdarg|stdbool|iso646|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
+      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
       |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
       |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
