@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .errors import numbered
-from .hostcode import Mention, Surroundings, mentions
+from .hostcode import Instance, Mention, Surroundings, mentions
 from .manifest import squeeze_name
 from .plan import CompileJob, Unit
 
@@ -36,6 +38,10 @@ class Instances:
     mentions: list[Mention]
     taken: list[str]
     """Name expressions to compile."""
+    listed: bool = False
+    """Whether the author lists instances, so that none is taken."""
+    complete: bool = False
+    """Whether it is known that the files ask for no others."""
     refused: dict[str, str] = field(default_factory=dict)
     """Expression -> what the compiler said of it."""
 
@@ -44,7 +50,30 @@ class Instances:
         """All of them; none is taken where the author lists some."""
         found = mentions({label: file.data for label, file in unit.closure.files.items()}, around)
         taken = {squeeze_name(text): None for mention in found for text in mention.expressions}
-        return cls(found, [] if unit.name_expressions else list(taken))
+        listed = bool(unit.name_expressions)
+        return cls(found, [] if listed else list(taken), listed)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the text may not tell all that is asked for, and no instance is listed."""
+        return not self.listed and not all(mention.plain for mention in self.mentions)
+
+    def told(self, instances: Iterable[Instance], *, everything: bool) -> Instances:
+        """With what the compiler tells; `everything` where it understood all of the host's code."""
+        asked = {(mention.label, mention.seen, mention.kernel) for mention in self.mentions}
+        found: dict[tuple[str, int, str], dict[str, None]] = {}
+        for label, line, kernel, expression in instances:
+            place = (label, line, kernel)
+            found.setdefault(place if place in asked else ("", 0, kernel), {})[expression] = None
+        mentions = []
+        for mention in self.mentions:
+            here = found.get((mention.label, mention.seen, mention.kernel)) or found.get(("", 0, mention.kernel), {})
+            text = () if here and everything else mention.expressions
+            mentions.append(mention._replace(expressions=tuple(dict.fromkeys([*text, *here]))))
+        every = [text for mention in mentions for text in mention.expressions]
+        every += [text for those in found.values() for text in those]
+        taken = list(dict.fromkeys(map(squeeze_name, every)))
+        return dataclasses.replace(self, mentions=mentions, taken=taken, complete=everything)
 
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
@@ -84,9 +113,9 @@ class Instances:
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
             missing = [text for text in asked if text not in self.taken]
-            if mention.label == job.unit.source and (missing or not asked):
+            if mention.label == job.unit.source and (missing or not (asked or self.complete)):
                 said = "; ".join(f"{text}: {self.refused[text]}" for text in missing if text in self.refused)
-                cause = said or "the text does not tell the arguments"
+                cause = said or "neither the text nor the compiler tells the arguments"
                 lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None
         if not lines:
             return []

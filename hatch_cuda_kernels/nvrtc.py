@@ -52,6 +52,7 @@ __all__ = [
     "Workspace",
     "check_text",
     "compile_shown",
+    "front_end_log",
     "path_warning",
     "traced_names",
     "workspace",
@@ -160,6 +161,18 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
         return stage.finished(image, reads)
     finally:
         stage.remove()
+
+
+def front_end_log(job: CompileJob, space: Workspace, shown: Shown) -> str:
+    """What NVRTC's front end says of a job as it is shown, all of it taken for device code, errors and all."""
+    stage = Stage(job, space, shown, labelled=False)
+    try:
+        log = stage.front_end([b"--device-as-default-execution-space"])
+    except RefusalError as error:
+        log = error.log
+    finally:
+        stage.remove()
+    return log
 
 
 def path_warning(job: CompileJob) -> str:
@@ -374,8 +387,12 @@ class Stage:
     def preprocess(self) -> Reads:
         """What a compile would read, from a run of the front end alone."""
         if self.traceable:
-            self._call([*self._trace_flag, b"--fdevice-syntax-only"], ())
+            self.front_end(self._trace_flag)
         return self.reads()
+
+    def front_end(self, extra: Sequence[bytes]) -> str:
+        """Run the front end alone, with further flags; what it says. Raises RefusalError."""
+        return self._call([*extra, b"--fdevice-syntax-only"], ())[0]
 
     def traced(self) -> list[str] | None:
         """Paths of the headers that were read; None where that is not known."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from .advice import refusal_message
+from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
 from .instances import Instances
@@ -40,6 +41,8 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)
     asked, kept = Instances.asked(unit, around), set[str]()
+    if asked.unknown:
+        asked = deduce(job, space, asked, around, dict(zip(texts, first, strict=True)))
     while True:
         trial = _Trial(job, space, dataclasses.replace(asked, refused={}))
         try:

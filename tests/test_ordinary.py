@@ -49,7 +49,11 @@ def promised(name: str) -> set[str]:
     """The kernels that a file says it gives."""
     match = re.search(r"^// kernels: (.*)$", (FOLDER / f"{name}.cu").read_text(), re.MULTILINE)
     assert match is not None
-    return {squeeze_name(kernel) for kernel in re.split(r", (?![^<]*>)", match[1])}
+    kernels = [""]
+    for part in match[1].split(", "):
+        whole = kernels[-1].count("<") == kernels[-1].count(">")
+        kernels[-1:] = [kernels[-1], part] if whole else [f"{kernels[-1]}, {part}"]
+    return {squeeze_name(kernel) for kernel in kernels[1:]}
 
 
 def compiled(name: str, arch: str, space: Workspace) -> CompiledImage:

@@ -11,11 +11,13 @@ The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `su
 which decides about each declaration -> `editing`. `prelude` is what nvcc gives unasked. `launches` tells which kernels
 host code starts; `sites` -> `meanings` -> `mentions`, which instances of templates it asks for. All of it is a function
 of the files' texts, without a preprocessor and without a table of types, so that unknown macros do it no harm.
+`probing` lets the compiler tell the instances that a text does not: those whose arguments a launch deduces.
 `settling` is the last resort for what cannot be told from the text, such as a type that only a header of the host
 declares: it goes by the compiler's own messages. `uncovering` finds what may not go, since a name would then mean
 another thing.
 
-Every change of what `pass_over`, `settle`, `mentions` or `prelude` give raises PASSING_VERSION in plan.py.
+Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
+plan.py.
 """
 
 from __future__ import annotations
@@ -24,17 +26,21 @@ from .launches import Launch
 from .mentions import Mention, mentions
 from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
+from .probing import Instance, Probe, make_probe
 from .settling import Settled, settle
 from .surroundings import Surroundings
 from .uncovering import uncovering
 
 __all__ = [
+    "Instance",
     "Launch",
     "Mention",
     "PassedOver",
     "Passing",
+    "Probe",
     "Settled",
     "Surroundings",
+    "make_probe",
     "mentions",
     "pass_over",
     "prelude",

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
-from .sites import File, Site, macro_bodies, split
+from .sites import File, Site, declares, macro_bodies, parameters, split
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, NUMBER, STRING, WORD, Token, directive_name
 
@@ -32,11 +32,6 @@ _LANGUAGE = frozenset(
     """.split()
 )
 _INTEGERS = frozenset("int unsigned long auto size_t int32_t uint32_t int64_t uint64_t uint std".split())
-_NOT_BEFORE_NAMES = frozenset(
-    "return case else do sizeof goto new not const volatile static constexpr inline extern co_return co_yield".split()
-)
-"""Words that may stand before the use of a name."""
-
 _DISPATCHED = "scalar_t"
 """The type that a dispatch over tensor types gives to the code inside it."""
 _TENSOR_TYPES = {
@@ -102,6 +97,14 @@ class Meanings:
             if len(found) >= _MOST:
                 break
         return list(found)
+
+    def is_plain(self, site: Site) -> bool:
+        """Whether the arguments at a place stand for one list, whatever a template or a macro around is used with."""
+        return (
+            not site.file.macro
+            and not self._dispatched(site)
+            and all(self._spelled(part, site, {}, _DEEPEST) is not None for part in site.arguments)
+        )
 
     def _take(self, file: File, declaration: Declaration) -> None:
         path = file.paths[declaration]
@@ -219,7 +222,7 @@ class Meanings:
                 whole = tokens[index - 1].text in ("(", ",") and (
                     parser.is_at(index + 1, ",") or parser.is_at(index + 1, ")")
                 )
-                if _declares(file, index) or (whole and callees and self._may_declare(callees[-1])):
+                if declares(file, index) or (whole and callees and self._may_declare(callees[-1])):
                     places.setdefault(token.text, []).append(index)
         return _Around(places, dispatches, enumerates)
 
@@ -322,17 +325,9 @@ class Meanings:
 
 def _heads(parser: Parser, declaration: Declaration) -> list[tuple[str, list[Token]]]:
     """Name and default of each template parameter; empty where one has no plain name."""
-    opened = parser.next_of(declaration.first)
-    closed = parser.angle(opened, parser.limit) if parser.is_at(opened, "<") else None
-    if closed is None or parser.tokens[declaration.first].text != "template":
-        return []
-    heads = []
-    for part in split(parser, opened + 1, closed):
-        sign = next((i for i, token in enumerate(part) if token.text == "="), len(part))
-        if sign < 2 or part[sign - 1].kind != WORD or any(token.text == "..." for token in part):
-            return []
-        heads.append((part[sign - 1].text, part[sign + 1 :]))
-    return heads
+    found = parameters(parser, declaration)
+    plain = all(parameter.name and not parameter.pack for parameter in found)
+    return [(parameter.name, parameter.default) for parameter in found] if plain else []
 
 
 def _deduced(file: File, declaration: Declaration, names: Sequence[str], use: Site) -> list[list[Token]]:
@@ -364,22 +359,9 @@ def _parameter_types(parser: Parser, name: int) -> list[list[Token]]:
     return [part[:-1] if has else part for part, has in zip(parts, named, strict=True)]
 
 
-def _declares(file: File, index: int) -> bool:
-    """Whether a word may be the name that something declares there."""
-    parser, tokens = file.parser, file.parser.tokens
-    if tokens[index].kind != WORD or index < 1:
-        return False
-    earlier, before = tokens[index - 2], tokens[index - 1]
-    typed = before.kind == WORD and before.text not in _NOT_BEFORE_NAMES
-    pointed = before.text in ("*", "&") and (earlier.kind == WORD or earlier.text in (">", "*", "&"))
-    unpacked = before.text == "[" and earlier.text in ("auto", "&")
-    assigned = parser.is_at(index + 1, "=") and not parser.is_at(index + 2, "=")
-    return typed or pointed or unpacked or assigned or before.text in (">", "...")
-
-
 def _own_names(file: File) -> set[str]:
     """Words that may be declared in a file: in the body of a macro."""
-    return {token.text for index, token in enumerate(file.parser.tokens) if _declares(file, index)}
+    return {token.text for index, token in enumerate(file.parser.tokens) if declares(file, index)}
 
 
 def _in_block(parser: Parser, around: Declaration, declared: int, used: int) -> bool:

@@ -8,12 +8,13 @@ which it reads at the end of the source. Where the text does not tell what an in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
 from .meanings import Meanings
-from .sites import File, Site
+from .sites import File, Site, parameters
 from .surroundings import Surroundings
 from .tokens import WORD
 
@@ -33,13 +34,17 @@ class Mention(NamedTuple):
     """As it stands there."""
     kernel: str
     expressions: tuple[str, ...]
-    """The instances that it asks for; empty where the text does not tell."""
+    """The instances that it asks for; empty where that is not known."""
+    seen: int = 0
+    """Line on which the compiler sees it, that of the outermost macro around it; 0 in the definition of a macro."""
+    plain: bool = True
+    """Whether its arguments depend on nothing around it, so that there are no other expressions."""
 
 
 def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Mention]:
     """All places in files that ask for instances of the template kernels in them."""
     read = [File(label, data.decode("latin-1"), surroundings) for label, data in files.items()]
-    kernels: dict[str, set[tuple[str, ...]]] = {}
+    kernels: dict[str, _Kernel] = {}
     for file in read:
         for declaration in file.parser.declarations:
             if (
@@ -47,11 +52,27 @@ def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Men
                 and declaration.template
                 and any(_GLOBAL in surroundings.expanded([word]) for word in declaration.words)
             ):
-                kernels.setdefault(declaration.name, set()).add(file.paths[declaration])
+                kernels.setdefault(declaration.name, _Kernel()).add(file, declaration)
     return list(_mentions(Meanings(read, surroundings), kernels)) if kernels else []
 
 
-def _mentions(meanings: Meanings, kernels: Mapping[str, set[tuple[str, ...]]]) -> Iterator[Mention]:
+@dataclass
+class _Kernel:
+    """The template kernels of one name."""
+
+    paths: set[tuple[str, ...]] = field(default_factory=set)
+    """The namespaces that they are in."""
+    required: int | None = None
+    """How many arguments an instance has at least."""
+
+    def add(self, file: File, declaration: Declaration) -> None:
+        self.paths.add(file.paths[declaration])
+        if found := parameters(file.parser, declaration):
+            required = sum(1 for parameter in found if not parameter.default and not parameter.pack)
+            self.required = required if self.required is None else min(required, self.required)
+
+
+def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Mention]:
     total = 0
     for file in meanings.files:
         parser = file.parser
@@ -63,7 +84,8 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, set[tuple[str, ...]]]) -
             while first > 1 and parser.tokens[first - 1].text == "::" and parser.tokens[first - 2].kind == WORD:
                 first -= 2
             name = _qualified(file, first, site.at, kernels)
-            found = meanings.of(site) if name is not None and site.arguments else []
+            whole = bool(site.arguments) and len(site.arguments) >= (kernels[parser.tokens[site.at].text].required or 0)
+            found = meanings.of(site) if name is not None and whole else []
             total += len(found)
             yield Mention(
                 file.label,
@@ -71,21 +93,26 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, set[tuple[str, ...]]]) -
                 " ".join(parser.text[parser.tokens[first].start : parser.tokens[site.end].end].split()),
                 parser.tokens[site.at].text,
                 tuple(f"{name}<{', '.join(each)}>" for each in found) if total <= _MOST else (),
+                file.seen(site.at),
+                whole and meanings.is_plain(site),
             )
 
 
-def _asked(file: File, kernels: Mapping[str, object]) -> Iterator[Site]:
+def _asked(file: File, kernels: Collection[str]) -> Iterator[Site]:
     yield from file.sites(kernels)
     tokens = file.parser.tokens
-    for index, token in enumerate(tokens):
-        if token.text == "<<<" and index and tokens[index - 1].text in kernels:
-            yield Site(file, index - 1, index - 1, [])
+    for index, token in enumerate(tokens[1:-1], 1):
+        if token.text in kernels:
+            before, after = tokens[index - 1].text, tokens[index + 1].text
+            handed = before in ("(", ",", "=", "&") and after in (")", ",", ";")
+            if after == "<<<" or (handed and token.text not in file.variables):
+                yield Site(file, index, index, [])
 
 
-def _qualified(file: File, first: int, last: int, kernels: Mapping[str, set[tuple[str, ...]]]) -> str | None:
+def _qualified(file: File, first: int, last: int, kernels: Mapping[str, _Kernel]) -> str | None:
     """A kernel's name as it is written outside all namespaces; None where it could be one of several."""
     words = tuple(token.text for token in file.parser.tokens[first : last + 1] if token.kind == WORD)
-    paths = kernels[words[-1]]
+    paths = kernels[words[-1]].paths
     around = file.around(first)
     here = file.paths[around] if around is not None else ()
     for depth in range(len(here), -1, -1):

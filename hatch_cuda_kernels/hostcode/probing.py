@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The instances of template kernels that host code asks for, by the compiler's own word.
+
+What a launch deduces takes all of C++ to tell: overloads, conversions, `if constexpr`, lambdas, the templates around
+it. None of that is imitated. Files are rewritten to a probe, which NVRTC's front end reads as device code, functions
+of the host and all: a launch is a plain call there, and a template kernel does nothing but use a class template of its
+own with the same parameters, whose every instance draws a warning. A front end goes on after an error and instantiates
+what it can, so that what it cannot read of the host costs that and no more. Nothing of a probe reaches an image: what
+it tells are name expressions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .declarations import Declaration, Parser
+from .editing import Editor
+from .sites import File, parameters
+from .surroundings import Surroundings
+from .tokens import DIRECTIVE, INCLUDE
+
+__all__ = ["Instance", "Probe", "make_probe"]
+
+_KERNEL = "__global__"
+_CLASS = "hatch_cuda_kernels_instance_"
+_CONFIGURATION = re.compile(r"<<<.*?>>>", re.DOTALL)
+_ARCHITECTURE = re.compile(r"\b__CUDA_ARCH__\b")
+_REPORT = re.compile(
+    r"^(?P<file>[^\n()]*)\(\d+\): warning #959[^\n]*\n"
+    r"(?:[^\n]+\n){1,6}?"
+    rf'\s*instantiation of class "(?:[^"\n]*::)?{_CLASS}(?P<kernel>\d+)<[^\n]* '
+    r'\[with (?P<given>[^\n]*)\]" at line \d+[^\n]*\n'
+    r'\s*instantiation of "[^\n]*"(?: at line (?P<line>\d+)(?: of (?P<other>[^\n]*))?)?[ ]*$',
+    re.MULTILINE,
+)
+_ERROR = re.compile(r"^[^\n]*(?:: (?:catastrophic )?error\b|Error limit reached)", re.MULTILINE)
+_PRELUDE = b"".join(
+    b"#undef %s\n#define %s\n" % (re.split(rb"[ (]", name)[0], name)
+    for name in (
+        b"__global__ __device__",
+        b"__host__",
+        b"__launch_bounds__(...)",
+        b"__cluster_dims__(...)",
+        b"__block_size__(...)",
+        b"__maxnreg__(...)",
+        b"__grid_constant__",
+    )
+)
+
+
+class Instance(NamedTuple):
+    """An instance of a template kernel, and where a file asks for it."""
+
+    label: str
+    line: int
+    """Of the outermost macro around the place, if there is one; 0 where the compiler does not say."""
+    kernel: str
+    expression: str
+
+
+class _Kernel(NamedTuple):
+    name: str
+    """As it is written outside all namespaces."""
+    parameters: tuple[str, ...]
+    """Names of the template parameters, up to one that has none; a pack ends in three dots."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the compiler is shown in place of the files, and what its messages tell."""
+
+    texts: Mapping[str, bytes] = field(repr=False)
+    kernels: Sequence[_Kernel]
+    prelude: bytes = field(default=_PRELUDE, repr=False)
+    """To be read before the texts."""
+
+    def instances(self, log: str) -> Iterator[Instance]:
+        """The instances that the files ask for, as far as the compiler understood them."""
+        for match in _REPORT.finditer(log):
+            kernel = self.kernels[int(match["kernel"])]
+            arguments = _arguments(match["given"], kernel.parameters)
+            if arguments is not None:
+                name = kernel.name.rpartition("::")[2]
+                expression = f"{kernel.name}<{', '.join(arguments)}>"
+                yield Instance(match["other"] or match["file"], int(match["line"] or 0), name, expression)
+
+    @staticmethod
+    def is_complete(log: str) -> bool:
+        """Whether the compiler understood all of the host's code."""
+        return _ERROR.search(log) is None
+
+
+def make_probe(files: Mapping[str, bytes], surroundings: Surroundings, absent: Mapping[str, Collection[int]]) -> Probe:
+    """Rewrite files; `absent` has the lines of each on which a header of the host is included."""
+    texts: dict[str, bytes] = {}
+    kernels: list[_Kernel] = []
+    for label, data in files.items():
+        file = File(label, data.decode("latin-1"), surroundings)
+        editor = Editor(file.parser)
+        for declaration in file.parser.declarations:
+            if (
+                declaration.kind == "function"
+                and declaration.body >= 0
+                and any(_KERNEL in surroundings.expanded([word]) for word in declaration.words)
+            ):
+                report = _report(file, declaration, editor, kernels) if declaration.template else ""
+                if any(declaration.body < twin < declaration.last for twin in file.parser.twins):
+                    editor.insert(declaration.body + 1, report)
+                else:
+                    editor.cut(declaration.body, declaration.last, f"{{ {report} }}")
+        _rewrite_launches(file.parser, editor)
+        _rewrite_directives(file.parser, editor, absent.get(label, ()))
+        texts[label] = editor.result().encode("latin-1")
+    return Probe(texts, kernels)
+
+
+def _report(file: File, declaration: Declaration, editor: Editor, kernels: list[_Kernel]) -> str:
+    """What the body of a template kernel is to be; the class that it uses is put in front of the kernel."""
+    heads = parameters(file.parser, declaration)
+    names: list[str] = []
+    for head in heads:
+        if not head.name:
+            break
+        names.append(f"{head.name}..." if head.pack else head.name)
+    if not names:
+        return ""
+    made = f"{_CLASS}{len(kernels)}"
+    kernels.append(_Kernel("::".join((*file.paths[declaration], declaration.name)), tuple(names)))
+    editor.insert(
+        declaration.first,
+        f"template <{', '.join(head.text for head in heads)}> struct {made} {{ int width : 40 + sizeof({made}*); }};",
+    )
+    return f"{made}<{', '.join(names)}> instance;"
+
+
+def _rewrite_launches(parser: Parser, editor: Editor) -> None:
+    """Make calls of launches."""
+    tokens = parser.tokens
+    for index, token in enumerate(tokens):
+        if token.text == "<<<" and (last := _closing(parser, index)) is not None:
+            editor.cut(index, last)
+
+
+def _closing(parser: Parser, start: int) -> int | None:
+    """The last of the three signs that end the configuration of a launch."""
+    tokens, index = parser.tokens, start + 1
+    while index + 2 < len(tokens) and tokens[index].text not in (";", "}", "<<<"):
+        three = tokens[index : index + 3]
+        if all(token.text == ">" for token in three) and three[2].end - three[0].start == 3:
+            return index + 2
+        index = parser.match.get(index, index) + 1
+    return None
+
+
+def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int]) -> None:
+    """Leave out headers of the host, and choose the arms of conditionals that nvcc chooses for the host."""
+    for index, token in enumerate(parser.tokens):
+        if token.kind != DIRECTIVE:
+            continue
+        if INCLUDE.match(token.text):
+            if parser.line(index) in absent:
+                editor.cut(index, index)
+        elif "<<<" in token.text or "__CUDA_ARCH__" in token.text:
+            plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
+            editor.cut(index, index, _ARCHITECTURE.sub("__NO_ARCH____", plain))
+
+
+def _arguments(given: str, names: Sequence[str]) -> list[str] | None:
+    """The arguments out of `T=float, N=4`, as a name expression has them; None where they cannot be told."""
+    found: list[str] = []
+    plain = [name.removesuffix("...") for name in names]
+    pattern = ", ".join(f"{re.escape(name)}=(.*?)" for name in plain) + r"(?:, \w+=.*)?"
+    match = re.fullmatch(pattern, given)
+    if match is None:
+        return None
+    for name, value in zip(names, match.groups(), strict=True):
+        shown = value.replace("<unnamed>::", "")
+        if name.endswith("..."):
+            shown = shown.removeprefix("<").removesuffix(">")
+        if shown:
+            found.append(shown)
+    return found

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Instances whose arguments a launch deduces: the compiler is asked for them. See also tests/ordinary/deduce_*.cu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jobs import compile_alone, make_job, write
+
+from hatch_cuda_kernels.hostcode import Surroundings, make_probe
+from hatch_cuda_kernels.nvrtc import Shown, Workspace, front_end_log
+from hatch_cuda_kernels.plan import CompiledImage, CompileJob
+
+SCALE = "template <typename T> __global__ void scale(T *x, int n) { x[threadIdx.x] *= T(n); }\n"
+
+
+def compiled(folder: Path, text: str, **files: str) -> CompiledImage:
+    """A source and further headers, compiled to PTX."""
+    write(folder, {"k.cu": text, **{f"{name}.cuh": header for name, header in files.items()}})
+    return compile_alone(make_job(folder, arch="compute_80", toolkit_headers="auto"))
+
+
+class TestProbe:
+    """What the compiler is shown in place of the files."""
+
+    def test_every_line_keeps_its_number(self) -> None:
+        """The compiler's lines are those of the files: of launches over several lines, of macros, of kernels."""
+        text = (
+            "#include <vector>\n#if __CUDA_ARCH__ >= 800\n#endif\n#define RUN(T) \\\n  scale<T><<<1, \\\n  2>>>(x, 1)\n"
+            "template <typename T>\n__global__ void scale(T *x, int n) {\n  x[0] = n;\n#ifdef A\n  x[1] = 1;\n#endif\n"
+            "}\n"
+            "void f(float *x) {\n  scale<<<1,\n 2, (1 < 2) >> 1\n>>>(x, 1); RUN(float);\n}\n"
+        )
+        probe = make_probe({"k.cu": text.encode()}, Surroundings.of([text.encode()]), {"k.cu": {1}})
+        shown = probe.texts["k.cu"].decode()
+        assert shown.count("\n") == text.count("\n")
+        lines = shown.split("\n")
+        assert lines[0].strip() == "" and "<<<" not in shown and "__CUDA_ARCH__" not in shown
+        assert lines[9:12] == ["#ifdef A", "           ", "#endif"]
+        assert lines[-5].split() == ["scale"] and lines[-4].strip() == ""
+
+
+def test_only_what_could_not_be_told_is_warned_of(tmp_path: Path) -> None:
+    """A launch that the compiler does not understand costs the others nothing, and is named with its line."""
+    text = SCALE + (
+        "void a(float *x) { scale<<<1, 32>>>(x, 1); }\n"
+        "template <typename T> void c(T *x) { vendor::check(x); scale<<<1, 32>>>(x, 1); }\n"
+        "void d(double *x, short *y) { c(x); vendor::log(x); c(y); }\n"
+        "void b(int n) { auto x = vendor::array(n); scale<<<1, 32>>>(x.data(), 1); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<float>", "scale<double>", "scale<short>"}
+    (warning,) = image.warnings
+    assert "k.cu(5): scale (" in warning and warning.count("k.cu(") == 1
+
+
+def test_templates_that_nobody_uses(tmp_path: Path) -> None:
+    """What nvcc would not instantiate is neither compiled nor warned of, where all of the host's code is understood."""
+    text = SCALE + (
+        "template <typename T> void a(T *x) { scale<<<1, 1>>>(x, 1); }\n"
+        "template <typename T> void b(T *x) { if constexpr (sizeof(T) == 4) scale<<<1, 1>>>(x, 1);\n"
+        "else a((char *)x); }\n"
+        "void c(float *x) { b(x); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<float>"} and not image.warnings
+
+
+def test_launches_in_headers_and_macros(tmp_path: Path) -> None:
+    """A launch in a header, in a macro and in the arguments of one is told like any other."""
+    header = "#pragma once\n" + SCALE + "template <typename T>\nvoid run(T *x) { scale<<<1, 1>>>(x, 1); }\n"
+    header += "#define RUN(x) \\\n  scale<<<1, 32>>>(x, 2)\n#define WITH(...) __VA_ARGS__()\n"
+    text = '#include "k.cuh"\nvoid f(float *x, int *y, char *z) {\n  run(x);\n  RUN(y);\n  WITH([&] {\n\n'
+    text += "    auto kernel = scale<char>;\n    kernel<<<1, 1>>>(z, 1);\n  });\n}\n"
+    image = compiled(tmp_path, text, k=header)
+    assert set(image.kernels) == {"scale<float>", "scale<int>", "scale<char>"} and not image.warnings
+
+
+def test_the_host_sees_no_architecture(tmp_path: Path) -> None:
+    """Of conditionals on `__CUDA_ARCH__`, host code is in the arm that nvcc's host compiler sees."""
+    text = SCALE + (
+        "void f(float *x, double *y) {\n#ifdef __CUDA_ARCH__\n  scale<<<1, 1>>>(y, 1);\n#else\n"
+        "  scale<<<1, 1>>>(x, 1);\n#endif\n}\n"
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>"}
+
+
+def test_types_that_cannot_be_named(tmp_path: Path) -> None:
+    """An instance for a lambda or a type inside a function has no name outside of it: it is warned of."""
+    text = (
+        "template <typename F> __global__ void each(int *x, F f) { x[0] = f(x[1]); }\n" + SCALE + "void f(int *x) {\n"
+        "  struct Inner { int a; };\n  scale<<<1, 1>>>(x, 1);\n"
+        "  each<<<1, 1>>>(x, [] __device__(int a) { return a; });\n"
+        "  each<<<1, 1>>>(x, Inner());\n}\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<int>"}
+    (warning,) = image.warnings
+    assert "k.cu(6): each (" in warning and "k.cu(7): each (" in warning
+
+
+def test_explicit_launches_cost_no_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the text tells every instance, or the author lists some, the compiler is not asked."""
+    asked: list[str] = []
+
+    def counted(job: CompileJob, space: Workspace, shown: Shown) -> str:
+        asked.append(str(job))
+        return front_end_log(job, space, shown)
+
+    monkeypatch.setattr("hatch_cuda_kernels.deduction.front_end_log", counted)
+    compiled(tmp_path, SCALE + "void f(float *x) { const int n = 3; scale<float><<<1, n>>>(x, n); }\n")
+    assert not asked
+    text = SCALE + "void f(float *x) { scale<<<1, 1>>>(x, 1); }\n"
+    write(tmp_path, {"k.cu": text})
+    compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto", name_expressions=["scale<int>"]))
+    assert not asked
+    compiled(tmp_path, text)
+    assert len(asked) == 1
