@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from .advice import folders_that_hold, missing_headers, repeat_command
 from .arch import Architecture, format_capability
-from .config import Config
 from .errors import CompilationError, ConfigurationError, CudaKernelsError
-from .plan import CompiledImage, CompileJob
+from .plan import CompileJob, PlacedImage
 from .toolchain import Toolchain
 
 __all__ = ["Reporter", "all_errors", "build_report", "show_warnings", "write_report"]
@@ -58,7 +57,7 @@ def _told(text: str, failed: Sequence[CompileJob], error: CudaKernelsError, root
 
 
 def show_warnings(
-    images: Mapping[CompileJob, CompiledImage],
+    images: Mapping[CompileJob, PlacedImage],
     targets: Sequence[Sequence[Architecture]],
     toolchain: Toolchain,
     reporter: Reporter,
@@ -84,7 +83,7 @@ _FIRST_PATCH = {12: "140", 13: "88"}
 
 def build_report(
     jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, CompiledImage],
+    images: Mapping[CompileJob, PlacedImage],
     finished: Mapping[CompileJob, float],
     toolchain: Toolchain,
     seconds: float,
@@ -98,7 +97,7 @@ def build_report(
             "seconds": round(images[job].seconds, 6) if job in finished else 0.0,
             "finished": round(finished[job], 6) if job in finished else None,
             "memory": images[job].memory if job in finished else 0,
-            "bytes": len(images[job].data),
+            "bytes": images[job].size,
             "warnings": list(images[job].warnings),
             "passed_over": [omission.to_dict() for omission in images[job].passed_over],
         }
@@ -114,10 +113,7 @@ def build_report(
     }
 
 
-def write_report(config: Config, report: Mapping[str, Any], root: Path) -> None:
-    if config.report is None:
-        return
-    path = root / config.report
+def write_report(path: Path, report: Mapping[str, Any]) -> None:
     try:
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     except OSError as error:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""From compiled images to what a package gets: its manifest, its images, and the sources that its fallback compiles."""
+"""From compiled images to what a package gets beside them: its manifest, and the sources that its fallback compiles."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .manifest import (
     check_relative_path,
 )
 from .modules import ModuleSpec, match_patterns
-from .plan import CompiledImage, CompileJob, Unit
+from .plan import CompileJob, PlacedImage, Unit
 from .sbom import Origin
 from .sources import ProjectTree
 from .toolchain import Toolchain
 from .variants import image_stem
 
-__all__ = ["assemble", "origins_of", "shipped_files"]
+__all__ = ["assemble", "image_file", "origins_of", "shipped_files"]
 
 
 def shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str) -> dict[str, dict[str, bytes]]:
@@ -60,22 +60,17 @@ def assemble(
     specs: Sequence[ModuleSpec],
     units: Sequence[Unit],
     jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, CompiledImage],
+    images: Mapping[CompileJob, PlacedImage],
     toolchain: Toolchain,
     shipped: Mapping[str, Mapping[str, bytes]] | None,
 ) -> dict[str, tuple[Manifest, dict[str, bytes]]]:
-    """Package -> its manifest and the files that it lists."""
-    by_unit: dict[Unit, list[CompiledImage]] = {}
+    """Package -> its manifest, and the sources that it lists, by their paths beside it."""
+    by_unit: dict[Unit, dict[CompileJob, PlacedImage]] = {}
     for job in jobs:
-        by_unit.setdefault(job.unit, []).append(images[job])
+        by_unit.setdefault(job.unit, {})[job] = images[job]
     modules: dict[str, list[Module]] = {}
-    contents: dict[str, dict[str, bytes]] = {}
     for spec, unit in zip(specs, units, strict=True):
-        compiled = by_unit[unit]
-        files = contents.setdefault(spec.package, {})
-        for image in compiled:
-            files[_image_file(spec, image)] = image.data
-        modules.setdefault(spec.package, []).append(_module(spec, unit, compiled))
+        modules.setdefault(spec.package, []).append(_module(spec, unit, by_unit[unit]))
     found: dict[str, tuple[Manifest, dict[str, bytes]]] = {}
     for package, members in modules.items():
         sources = dict(shipped[package]) if shipped is not None else {}
@@ -83,27 +78,22 @@ def assemble(
         own = [source for module in members for source in (module.source, *module.linked)]
         prefix = "_/" * _depth([*sources, *dirs, *own])
         members = sorted((_relocate(module, prefix) for module in members), key=lambda module: module.name)
-        fallback = None
+        fallback, beside = None, {}
         if shipped is not None:
             sources = {posixpath.normpath(prefix + label): data for label, data in sources.items()}
             _check_shippable(sources)
-            contents[package].update({posixpath.join(SOURCE_DIRECTORY, path): data for path, data in sources.items()})
+            beside = {posixpath.join(SOURCE_DIRECTORY, path): data for path, data in sources.items()}
             fallback = Fallback(files={path: _shipped(data) for path, data in sorted(sources.items())})
         manifest = Manifest(package=package, release=toolchain.release, modules=tuple(members), fallback=fallback)
-        found[package] = (manifest, contents[package])
+        found[package] = (manifest, beside)
     return found
 
 
-def origins_of(
-    specs: Sequence[ModuleSpec],
-    units: Sequence[Unit],
-    jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, CompiledImage],
-) -> list[Origin]:
-    by_unit = dict(zip(units, specs, strict=True))
+def origins_of(images: Mapping[CompileJob, PlacedImage]) -> list[Origin]:
+    """What each image was made of."""
     return [
         Origin(
-            path=posixpath.join(job.unit.package.replace(".", "/"), DIRECTORY, _image_file(by_unit[job.unit], image)),
+            path=posixpath.join(job.unit.package.replace(".", "/"), DIRECTORY, image_file(job)),
             sha256=image.sha256,
             module=job.unit.module,
             architecture=str(job.architecture),
@@ -144,13 +134,14 @@ def _relocate(module: Module, prefix: str) -> Module:
     )
 
 
-def _image_file(spec: ModuleSpec, image: CompiledImage) -> str:
-    return f"{image_stem(spec.name)}.{image.architecture}.{image.architecture.format}"
+def image_file(job: CompileJob) -> str:
+    """Name of a job's image beside the manifest."""
+    return f"{image_stem(job.unit.module)}.{job.architecture}.{job.architecture.format}"
 
 
-def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> Module:
+def _module(spec: ModuleSpec, unit: Unit, images: Mapping[CompileJob, PlacedImage]) -> Module:
     kernels: dict[str, str] = {}
-    for image in compiled:
+    for image in images.values():
         for name, symbol in image.kernels.items():
             kernels.setdefault(name, symbol)
     return Module(
@@ -167,13 +158,13 @@ def _module(spec: ModuleSpec, unit: Unit, compiled: Sequence[CompiledImage]) -> 
         images=tuple(
             Image(
                 architecture=image.architecture,
-                file=_image_file(spec, image),
-                size=len(image.data),
+                file=image_file(job),
+                size=image.size,
                 sha256=image.sha256,
                 entries=image.entries,
                 kernels={name: symbol for name, symbol in image.kernels.items() if kernels[name] != symbol},
             )
-            for image in compiled
+            for job, image in images.items()
         ),
-        passed_over=tuple(sorted({omission for image in compiled for omission in image.passed_over})),
+        passed_over=tuple(sorted({omission for image in images.values() for omission in image.passed_over})),
     )

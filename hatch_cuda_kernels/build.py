@@ -1,12 +1,17 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A build from declared modules to manifests and files. Nothing is written here but the cache and the report."""
+"""A build from declared modules to manifests and files.
+
+Nothing is written here but the cache and the report. An image is handed over as soon as it is there, so that a build
+holds the bytes of only those at hand, however many there are.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +20,7 @@ from typing import Any
 
 from .account import Reporter, all_errors, build_report, show_warnings, write_report
 from .arch import Architecture, expand_architectures, unsupported_reason
-from .assembly import assemble, origins_of, shipped_files
+from .assembly import assemble, image_file, origins_of, shipped_files
 from .budgets import kernels_over_budget
 from .cache import KernelCache
 from .config import Config
@@ -27,22 +32,22 @@ from .machine import available_cores
 from .manifest import DIRECTORY, MANIFEST_FILE, Manifest, canonical_json
 from .modules import ModuleSpec
 from .nvrtc import workspace
-from .plan import CompiledImage, CompileJob, Unit, make_unit
+from .plan import CompiledImage, CompileJob, PlacedImage, Unit, make_unit
 from .pool import Pool, Result
 from .sbom import Origin
 from .sources import ProjectTree
 from .toolchain import Toolchain, check_pins, detect
 
-__all__ = ["Built", "Reporter", "build_packages", "make_units"]
+__all__ = ["Built", "Put", "Reporter", "build_packages", "make_units"]
+
+Put = Callable[[str, str, bytes], None]
+"""Takes a file that a build adds to a wheel: import package, path inside it, bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """What a build adds to a wheel."""
+    """What there is to say of a build that went well."""
 
-    files: Mapping[str, Mapping[str, bytes]]
-    """Import package -> path inside it -> bytes."""
-    report: Mapping[str, Any]
     release: str
     """Full NVRTC release."""
     origins: Sequence[Origin]
@@ -64,18 +69,21 @@ def make_units(config: Config, root: Path, specs: Sequence[ModuleSpec]) -> list[
     return units
 
 
-def build_packages(config: Config, root: Path, specs: Sequence[ModuleSpec], *, where: str, reporter: Reporter) -> Built:
-    """Compile every module for every architecture, through the cache.
+def build_packages(
+    config: Config, root: Path, specs: Sequence[ModuleSpec], *, where: str, reporter: Reporter, put: Put
+) -> Built:
+    """Compile every module for every architecture, through the cache, and hand all files of the wheel to `put`.
 
     Raises ConfigurationError or ToolchainError before any compile, CompilationError after all of them with every
-    module and architecture that failed, or with what is over its budget; what did compile stays in the cache.
+    module and architecture that failed, or with what is over its budget; what did compile stays in the cache, and what
+    `put` has got by then is to be thrown away.
     """
     with closing(Pool(config.jobs or available_cores(), timeout=config.compile_timeout)) as pool:
-        return _build(config, root, specs, pool, where=where, reporter=reporter)
+        return _build(config, root, specs, pool, where=where, reporter=reporter, put=put)
 
 
 def _build(
-    config: Config, root: Path, specs: Sequence[ModuleSpec], pool: Pool, *, where: str, reporter: Reporter
+    config: Config, root: Path, specs: Sequence[ModuleSpec], pool: Pool, *, where: str, reporter: Reporter, put: Put
 ) -> Built:
     start = time.perf_counter()
     if config.report is not None and not (root / config.report).parent.is_dir():
@@ -93,36 +101,34 @@ def _build(
             for unit, target in zip(units, targets, strict=True)
             for architecture in target
         ]
-        images, finished = _compile(jobs, config, root, cache, pool, reporter, start)
+        images, finished = _compile(jobs, config, root, cache, pool, reporter, put, start)
         if config.jit:
             _check_fallback(jobs, images, toolchain, config, cache, pool)
         for place, count in cache.pending():
             reporter.info(f"{count} images are on their way to {place}")
     show_warnings(images, targets, toolchain, reporter)
     seconds = time.perf_counter() - start
-    report = build_report(jobs, images, finished, toolchain, seconds)
     manifests = assemble(specs, units, jobs, images, toolchain, shipped if config.jit else None)
     _check_budgets(config, [manifest for manifest, _ in manifests.values()], where, reporter)
-    files: dict[str, dict[str, bytes]] = {}
-    for package, (manifest, contents) in manifests.items():
-        files[package] = {
-            posixpath.join(DIRECTORY, MANIFEST_FILE): canonical_json(manifest.to_dict()),
-            **{posixpath.join(DIRECTORY, name): data for name, data in sorted(contents.items())},
-        }
-    write_report(config, report, root)
+    for package, (manifest, sources) in manifests.items():
+        put(package, posixpath.join(DIRECTORY, MANIFEST_FILE), canonical_json(manifest.to_dict()))
+        for name, data in sources.items():
+            put(package, posixpath.join(DIRECTORY, name), data)
+    if config.report is not None:
+        write_report(root / config.report, build_report(jobs, images, finished, toolchain, seconds))
     if passed := {omission for image in images.values() for omission in image.passed_over}:
         files_passed = len({omission.source for omission in passed})
         reporter.info(
             f"host code passed over in {files_passed} file{'s'[: files_passed > 1]}: {len(passed)} pieces, which "
             "hatch-cuda-kernels inspect --sources lists"
         )
-    size = sum(len(image.data) for image in images.values())
+    size = sum(image.size for image in images.values())
     names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
     reporter.info(
-        f"{counted(len(jobs), 'image')}: {report['cached']} cached, {report['compiled']} compiled in {seconds:.1f} s, "
+        f"{counted(len(jobs), 'image')}: {len(jobs) - len(finished)} cached, {len(finished)} compiled in {seconds:.1f} s, "
         f"{format_size(size)}, {names}"
     )
-    return Built(files=files, report=report, release=toolchain.release, origins=origins_of(specs, units, jobs, images))
+    return Built(release=toolchain.release, origins=origins_of(images))
 
 
 def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:
@@ -157,6 +163,8 @@ def _check_targets(
 
 
 _WRITERS = 4
+_MOST_UNWRITTEN = 32
+"""Images that may wait for a disk that is slower than the compiler."""
 
 
 def _compile(
@@ -166,10 +174,19 @@ def _compile(
     cache: KernelCache,
     pool: Pool,
     reporter: Reporter,
+    put: Put,
     start: float,
-) -> tuple[dict[CompileJob, CompiledImage], dict[CompileJob, float]]:
+) -> tuple[dict[CompileJob, PlacedImage], dict[CompileJob, float]]:
     """Images by job, and the seconds after `start` at which those were there that the cache did not serve."""
-    images = cache.lookup_all(jobs)
+    images: dict[CompileJob, PlacedImage] = {}
+
+    def place(image: CompiledImage, *twins: CompileJob) -> None:
+        for job in twins:
+            put(job.unit.package, posixpath.join(DIRECTORY, image_file(job)), image.data)
+        images.update(dict.fromkeys(twins, PlacedImage.of(image)))
+
+    for job, image in cache.lookup_each(jobs):
+        place(image, job)
     finished: dict[CompileJob, float] = {}
     same: dict[str, list[CompileJob]] = {}
     for job in jobs:
@@ -181,11 +198,13 @@ def _compile(
         reporter.step(0, len(missing), "")
         # a small kernel compiles in less time than a disk takes to have its image for sure
         with ThreadPoolExecutor(_WRITERS) as writers:
-            stored: list[Future[None]] = []
+            stored: deque[Future[None]] = deque()
             for done, (job, result) in enumerate(_results(missing, config, cache, pool), 1):
                 if isinstance(result, CompiledImage):
                     stored.append(writers.submit(cache.store, job, result))
-                    images.update(dict.fromkeys(same[job.key], result))
+                    if len(stored) > _MOST_UNWRITTEN:
+                        stored.popleft().result()
+                    place(result, *same[job.key])
                     finished.update(dict.fromkeys(same[job.key], time.perf_counter() - start))
                     took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
                 else:
@@ -219,7 +238,7 @@ def _results(
 
 def _check_fallback(
     jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, CompiledImage],
+    images: Mapping[CompileJob, PlacedImage],
     toolchain: Toolchain,
     config: Config,
     cache: KernelCache,
@@ -241,7 +260,7 @@ def _check_fallback(
         for number in toolchain.supported
         if number not in {job.architecture.number for job in jobs if job.unit is unit}
     ]
-    known = cache.lookup_all(others)
+    known = {job for job, _ in cache.lookup_each(others)}
     others = [job for job in others if job not in known]
     problems: dict[str, None] = {}
     if others:

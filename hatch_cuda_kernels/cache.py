@@ -27,6 +27,7 @@ from .stores.layers import Layer
 from .stores.location import Location, parse_locations
 from .stores.opening import CACHE_VARIABLE, default_directory, open_layers, state_of
 from .stores.state import Counts, State
+from .toolkit import Headers
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,6 +36,7 @@ __all__ = ["CACHE_VARIABLE", "KernelCache", "default_directory", "load_or_compil
 
 _READS_KEPT = 8
 _LOOKUPS = 32
+_LOOKED_UP_AHEAD = 256
 _LOCK_SECONDS = 600.0
 _NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _WHOLE = "*"
@@ -89,41 +91,49 @@ class KernelCache:
         return self.lookup_all([job]).get(job)
 
     def lookup_all(self, jobs: Sequence[CompileJob]) -> dict[CompileJob, CompiledImage]:
-        """The images of those jobs that hit. Another machine is asked for many at a time, since each answer takes its
-        time to come."""
-        images: dict[CompileJob, CompiledImage] = {}
-        missing = list(jobs)
-        for number, layer in enumerate(self.layers):
-            found = self._find_all(missing, number)
-            layer.add(Counts(hits=len(found), misses=len(missing) - len(found)))
-            layer.report()
-            images |= found
-            missing = [job for job in missing if job not in found]
-        self.hits += len(images)
-        self.misses += len(jobs) - len(images)
-        return images
+        """The images of those jobs that hit, all at once."""
+        return dict(self.lookup_each(jobs))
 
-    def _find_all(self, jobs: Sequence[CompileJob], number: int) -> dict[CompileJob, CompiledImage]:
+    def lookup_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[CompileJob, CompiledImage]]:
+        """Those jobs that hit, each with its image, in any order. Another machine is asked for many at a time, since
+        each answer takes its time to come."""
+        missing, headers = list(jobs), Headers()
+        for number, layer in enumerate(self.layers):
+            asked, missing = missing, []
+            for job, image in self._find_each(asked, number, headers):
+                if image is None:
+                    missing.append(job)
+                else:
+                    yield job, image
+            layer.add(Counts(hits=len(asked) - len(missing), misses=len(missing)))
+            layer.report()
+        self.hits += len(jobs) - len(missing)
+        self.misses += len(missing)
+
+    def _find_each(
+        self, jobs: Sequence[CompileJob], number: int, headers: Headers
+    ) -> Iterator[tuple[CompileJob, CompiledImage | None]]:
         """What one layer has, which is kept in those above it."""
 
-        def find(job: CompileJob) -> CompiledImage | None:
-            image = _find(self.layers[number], job)
+        def find(job: CompileJob) -> tuple[CompileJob, CompiledImage | None]:
+            image = _find(self.layers[number], job, headers)
             if image is not None:
                 self._keep(job, image, self.layers[:number])
-            return image
+            return job, image
 
-        if self.layers[number].remote and len(jobs) > 1:
-            from concurrent.futures import ThreadPoolExecutor
+        if not self.layers[number].remote or len(jobs) < 2:
+            yield from map(find, jobs)
+            return
+        from concurrent.futures import ThreadPoolExecutor
 
-            with ThreadPoolExecutor(_LOOKUPS) as threads:
-                images = list(threads.map(find, jobs))
-        else:
-            images = list(map(find, jobs))
-        return {job: image for job, image in zip(jobs, images, strict=True) if image is not None}
+        with ThreadPoolExecutor(_LOOKUPS) as threads:
+            for begin in range(0, len(jobs), _LOOKED_UP_AHEAD):
+                yield from threads.map(find, jobs[begin : begin + _LOOKED_UP_AHEAD])
 
     def recheck(self, job: CompileJob) -> CompiledImage | None:
         """Whether another process of this machine has stored it since it was looked up."""
-        return next((image for layer in self.local if (image := _find(layer, job)) is not None), None)
+        headers = Headers()
+        return next((image for layer in self.local if (image := _find(layer, job, headers)) is not None), None)
 
     def store(self, job: CompileJob, image: CompiledImage) -> None:
         """Keep an image in every layer that may be written."""
@@ -254,11 +264,11 @@ class KernelCache:
             self._state.clear_locks()
 
 
-def _find(layer: Layer, job: CompileJob) -> CompiledImage | None:
+def _find(layer: Layer, job: CompileJob, headers: Headers) -> CompiledImage | None:
     """The image of a job in one layer, every part of it checked."""
     known = reads_in(_load(layer, f"reads {job.key}"))
     for reads in itertools.islice(known, _READS_KEPT):  # whoever wrote more wants us to be busy
-        if not still_holds(reads, job):
+        if not still_holds(reads, job, headers):
             continue
         record = _load(layer, f"result {reads.result_key(job.key)}")
         named = None if record is None else image_named(record, job)

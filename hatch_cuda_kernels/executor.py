@@ -27,6 +27,7 @@ from ._version import __version__
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, ToolchainError, first_line
 from .plan import CompiledImage, CompileJob
 from .records import still_holds
+from .toolkit import Headers
 
 if TYPE_CHECKING:
     from .nvrtc import Workspace
@@ -94,15 +95,18 @@ def _checked(job: CompileJob, image: CompiledImage, where: str) -> Result:
     """The image, if a compile here would have read the same and was asked for the same."""
     if (image.architecture, image.release) != (job.architecture, job.release):
         return ToolchainError(f"{job}: {where} compiled for {image.architecture} with NVRTC {image.release}")
-    if still_holds(image.reads, job):
+    headers = Headers()
+    if still_holds(image.reads, job, headers):
         return image
     nothing = replace(image.reads, files={}, installed={}, missing=())
     others = [
         name
         for name, digest in image.reads.installed.items()
-        if not still_holds(replace(nothing, installed={name: digest}), job)
+        if not still_holds(replace(nothing, installed={name: digest}), job, headers)
     ]
-    others += [name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job)]
+    others += [
+        name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job, headers)
+    ]
     return ToolchainError(
         f"{job}: {where} has other toolkit headers than this machine ({', '.join(others[:5]) or 'project files'}); "
         "install the same NVIDIA wheels there"

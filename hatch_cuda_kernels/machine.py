@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["available_cores", "available_memory", "forget_peak", "offer_to_be_killed", "peak_memory", "resident_memory"]
+__all__ = [
+    "available_cores",
+    "available_memory",
+    "forget_peak",
+    "memory_folder",
+    "offer_to_be_killed",
+    "peak_memory",
+    "resident_memory",
+]
+
+_IN_MEMORY = "/dev/shm"
+_ROOM = 1 << 30
 
 _UNLIMITED = 1 << 60
 """What version 1 of control groups says where there is no limit is more than this."""
@@ -43,6 +54,14 @@ def available_memory(root: Path = Path("/")) -> int | None:
             if most is not None and taken is not None and most < _UNLIMITED:
                 found.append(most - taken + (_field(folder / "memory.stat", cached, unit=1) or 0))
     return max(0, min(known)) if (known := [number for number in found if number is not None]) else None
+
+
+def memory_folder() -> str | None:
+    """A folder in memory with room to spare, unless the user has said where temporary files go."""
+    if any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")) or not os.access(_IN_MEMORY, os.W_OK | os.X_OK):
+        return None
+    found = os.statvfs(_IN_MEMORY)
+    return _IN_MEMORY if found.f_bavail * found.f_frsize >= _ROOM and os.path.ismount(_IN_MEMORY) else None
 
 
 def resident_memory(pid: int) -> int:

@@ -27,6 +27,7 @@ from typing import Any
 from .advice import refusal_message
 from .arch import Architecture, format_capability, release_version
 from .errors import CompilationError, ToolchainError
+from .machine import memory_folder
 from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
@@ -58,8 +59,6 @@ __all__ = [
     "workspace",
 ]
 
-_IN_MEMORY = "/dev/shm"
-_ROOM = 1 << 30
 _FIRST_TRACED = (13, 0)
 """CUDA 12's NVRTC knows no trace, or one without headers."""
 _VIRTUAL_ROOT = "/cuda-kernels"
@@ -96,9 +95,12 @@ class Workspace:
 
 @contextlib.contextmanager
 def workspace() -> Iterator[Workspace]:
-    """A workspace that is removed at the end. Raises ToolchainError where no temporary folder can be made."""
+    """A workspace that is removed at the end. Raises ToolchainError where no temporary folder can be made.
+
+    On some disks NVRTC takes seconds to lay out the 2,400 headers that it carries; in memory it takes a tenth of one.
+    """
     try:
-        path = tempfile.mkdtemp(prefix="hatch-cuda-kernels-", dir=_memory_folder())
+        path = tempfile.mkdtemp(prefix="hatch-cuda-kernels-", dir=memory_folder())
     except OSError as error:
         raise ToolchainError(
             f"compiling needs a temporary folder, and none can be made ({error}); set TMPDIR"
@@ -107,17 +109,6 @@ def workspace() -> Iterator[Workspace]:
         yield Workspace(Path(path))
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _memory_folder() -> str | None:
-    """A folder in memory with room to spare, unless the user has said where temporary files go.
-
-    On some disks NVRTC takes seconds to lay out the 2,400 headers that it carries; in memory it takes a tenth of one.
-    """
-    if any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")) or not os.access(_IN_MEMORY, os.W_OK | os.X_OK):
-        return None
-    found = os.statvfs(_IN_MEMORY)
-    return _IN_MEMORY if found.f_bavail * found.f_frsize >= _ROOM and os.path.ismount(_IN_MEMORY) else None
 
 
 class RefusalError(CompilationError):

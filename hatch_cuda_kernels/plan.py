@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -21,7 +21,17 @@ from .manifest import Omission, Resources, compact_json
 from .sources import Closure, Tree, close_over, merge_closures
 from .standins import standins_digest
 
-__all__ = ["PASSING_VERSION", "CompileJob", "CompiledImage", "Declared", "Reads", "Unit", "make_unit"]
+__all__ = [
+    "PASSING_VERSION",
+    "CompileJob",
+    "CompiledImage",
+    "Declared",
+    "ImageFacts",
+    "PlacedImage",
+    "Reads",
+    "Unit",
+    "make_unit",
+]
 
 PASSING_VERSION = 11
 """Version of what the package `hostcode` makes of a text. Here, so that a key is made without that package."""
@@ -183,12 +193,11 @@ class Reads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompiledImage:
-    """What a compile gives: the image and everything that is told about it."""
+class ImageFacts:
+    """Everything that is told about an image."""
 
     architecture: Architecture
     release: str
-    data: bytes = field(repr=False)
     kernels: Mapping[str, str]
     """Name as asked for -> lowered name."""
     entries: Mapping[str, Resources | None]
@@ -200,10 +209,31 @@ class CompiledImage:
     passed_over: tuple[Omission, ...] = ()
     """The host code that was passed over; empty where the source was compiled as written."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledImage(ImageFacts):
+    """What a compile gives: the image and everything that is told about it."""
+
+    data: bytes = field(repr=False)
+
     @cached_property
     def sha256(self) -> str:
         """Digest of the image, in hex."""
         return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedImage(ImageFacts):
+    """An image of a build whose bytes are where they belong: a build keeps this of each, and the bytes of none."""
+
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, image: CompiledImage) -> PlacedImage:
+        """What is kept of an image."""
+        facts = {each.name: getattr(image, each.name) for each in fields(ImageFacts)}
+        return cls(**facts, size=len(image.data), sha256=image.sha256)
 
 
 def _digest(label: str, *parts: bytes) -> str:

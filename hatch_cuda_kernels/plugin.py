@@ -7,10 +7,8 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import shutil
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,6 +28,7 @@ from .modules import ModuleSpec, ShippedPackage, find_modules
 from .progress import Progress, is_live
 from .sbom import SBOM_FILE, bill_of_materials
 from .sources import walk_files
+from .staging import Staging
 from .toolchain import required_distributions
 
 __all__ = ["CudaKernelsHook", "hook_of"]
@@ -40,7 +39,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
 
     PLUGIN_NAME = HOOK
 
-    _staging: str | None = None
+    _staging: Staging | None = None
 
     # -- what hatchling calls ------------------------------------------------------------------------------------
 
@@ -62,7 +61,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             if self.target_name == "sdist":
                 self._check_sdist()
             elif self.target_name == "wheel":
-                self._staging = tempfile.mkdtemp(prefix="hatch-cuda-kernels-wheel-")
+                self._staging = Staging()
                 if version == "editable":
                     self._add_editable(build_data)
                 else:
@@ -92,28 +91,25 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
     def _add_images(self, build_data: dict[str, Any], reporter: _Reporter) -> None:
         config = self._config()
         packages = self._packages()
-        built = build_packages(
-            config, Path(self.root), self._modules(config, packages), where=self._where, reporter=reporter
-        )
+        folders = {package.name: package.folder for package in packages}
+        staging = self._staging
+        assert staging is not None
+
+        def put(package: str, path: str, data: bytes) -> None:
+            staged = staging.add(f"{package}/{path}", data)
+            build_data["force_include"][str(staged)] = self._target(package, folders[package], path)
+
+        specs = self._modules(config, packages)
+        built = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
         if config.jit and any(module.linked for module in config.modules) and not self._depends_on("nvjitlink"):
             reporter.warning(
                 'the run-time fallback of modules of several sources needs nvJitLink; add "cuda-toolkit[nvjitlink]" to '
                 "the project's dependencies, or set jit = false"
             )
-        folders = {package.name: package.folder for package in packages}
-        assert self._staging is not None
-        for package, files in built.files.items():
-            for path, data in files.items():
-                staged = Path(self._staging, package, path)
-                staged.parent.mkdir(parents=True, exist_ok=True)
-                staged.write_bytes(data)
-                staged.chmod(0o644)
-                build_data["force_include"][str(staged)] = self._target(package, folders[package], path)
         if "sbom_files" in build_data:  # hatchling 1.28 and newer
-            staged = Path(self._staging, SBOM_FILE)
             name, version = self.metadata.core.raw_name, self.metadata.version
-            staged.write_bytes(bill_of_materials(name, version, built.release, built.origins))
-            build_data["sbom_files"].append(str(staged))
+            document = bill_of_materials(name, version, built.release, built.origins)
+            build_data["sbom_files"].append(str(staging.add(SBOM_FILE, document)))
 
     def _target(self, package: str, folder: str, path: str) -> str:
         """The path that ends up as `package/path` once hatchling has applied its `sources` rewriting."""
@@ -129,8 +125,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         specs = self._modules(config, packages)
         make_units(config, Path(self.root), specs)
         assert self._staging is not None
-        staged = Path(self._staging, "editable.json")
-        staged.write_bytes(describe_editable(Path(self.root), packages, specs))
+        staged = self._staging.add("editable.json", describe_editable(Path(self.root), packages, specs))
         build_data["extra_metadata"][str(staged)] = EDITABLE_FILE
 
     def _check_sdist(self) -> None:
@@ -266,7 +261,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
 
     def _remove_staging(self) -> None:
         if self._staging is not None:
-            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging.remove()
             self._staging = None
 
 

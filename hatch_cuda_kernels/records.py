@@ -17,7 +17,7 @@ from .arch import Architecture
 from .errors import CudaKernelsError
 from .manifest import Omission, Resources, compact_json
 from .plan import CompiledImage, CompileJob, Reads
-from .toolkit import ANY_HEADER, digest_header, digest_roots, find_header, installed_roots
+from .toolkit import ANY_HEADER, Headers
 
 __all__ = ["compiled_image", "image_named", "reads_in", "record_of", "seal", "still_holds", "unseal"]
 
@@ -59,30 +59,22 @@ def reads_in(record: Mapping[str, Any] | None) -> Iterator[Reads]:
             )
 
 
-def still_holds(reads: Reads, job: CompileJob) -> bool:
-    """Whether a compile of `job` now would read the same."""
+def still_holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
+    """Whether a compile of `job` now would read the same, with `headers` as the installed ones are now."""
     try:
-        return _holds(reads, job)
+        return _holds(reads, job, headers)
     except OSError:  # a header that vanished, or may not be read any more
         return False
 
 
-def _holds(reads: Reads, job: CompileJob) -> bool:
+def _holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
     files = job.unit.closure.files
     if any(label not in files or files[label].sha256 != digest for label, digest in reads.files.items()):
         return False
-    if not reads.installed and not reads.missing:
-        return True
-    roots = installed_roots()
     for name, digest in reads.installed.items():
-        if name == ANY_HEADER:
-            if digest_roots(roots) != digest:
-                return False
-            continue
-        path = find_header(name, roots)
-        if path is None or digest_header(path) != digest:
+        if digest != (headers.digest_all() if name == ANY_HEADER else headers.digest(name)):
             return False
-    return all(find_header(name, roots) is None for name in reads.missing)
+    return all(headers.digest(name) is None for name in reads.missing)
 
 
 def record_of(image: CompiledImage) -> dict[str, Any]:

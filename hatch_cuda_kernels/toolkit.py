@@ -22,6 +22,7 @@ from .errors import ToolchainError
 
 __all__ = [
     "ANY_HEADER",
+    "Headers",
     "HeaderRoot",
     "carries_headers",
     "digest_header",
@@ -149,3 +150,21 @@ def digest_roots(roots: Sequence[HeaderRoot]) -> str:
                     inside = f"{index} {path.relative_to(root.path).as_posix()} {digest_header(path)}\n"
                     state.update(inside.encode("utf-8", "surrogateescape"))
     return state.hexdigest()
+
+
+class Headers:
+    """The installed headers as they are now, for what asks for the same ones many times: each is looked for once."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str | None] = {}
+
+    def digest(self, name: str) -> str | None:
+        """SHA-256 of what `#include <name>` finds, in hex; None where it finds nothing. Raises OSError."""
+        if name not in self._digests:
+            path = find_header(name, installed_roots())
+            self._digests[name] = None if path is None else digest_header(path)
+        return self._digests[name]
+
+    def digest_all(self) -> str:
+        """See digest_roots."""
+        return digest_roots(installed_roots())

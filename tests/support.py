@@ -169,14 +169,15 @@ def build_demo(
     root = write_project(directory / "project", files)
     config = Config.from_table(_table(archs, cache or directory / "cache", extra or {}), where=WHERE)
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
-    built = build_packages(config, root, specs, where=WHERE, reporter=Quiet())
     site = directory / "site"
     shutil.copytree(root / "demo", site / "demo", ignore=shutil.ignore_patterns("*.cu"))
-    for package, contents in built.files.items():
-        for name, data in contents.items():
-            path = site / package / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+
+    def put(package: str, name: str, data: bytes) -> None:
+        path = site / package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
     return Site(site)
 
 

@@ -139,8 +139,13 @@ def _as_wheel(live: Live) -> Place:
 
     editable, specs = live.editable, list(live.specs.values())
     where = f"the hook table of {editable.root}"
-    built = build_packages(editable.config(), editable.root, specs, where=where, reporter=_Messages())
-    contents = built.files[live.name]
+    contents: dict[str, bytes] = {}
+
+    def put(package: str, path: str, data: bytes) -> None:
+        if package == live.name:
+            contents[path] = data
+
+    build_packages(editable.config(), editable.root, specs, where=where, reporter=_Messages(), put=put)
     members = [posixpath.relpath(path, DIRECTORY) for path in contents]
     return Place(live.name, _InMemory(contents), members)
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ..errors import ConfigurationError, ToolchainError
 from ..jobs import make_job
 from ..modules import ModuleSpec
 from ..plan import CompileJob
+from ..stores.layers import Layer
 from ..stores.location import parse_location
 from ..stores.opening import open_layers
 from ..toolchain import Toolchain, detect
@@ -68,24 +69,30 @@ def move(jobs: Iterable[CompileJob], source: KernelCache, target: KernelCache) -
     """Copy the images of these jobs, each checked on its way, into every layer of `target` that may be written."""
     jobs = list(jobs)
     into = [layer for layer in target.layers if layer.writable]
-    known = [KernelCache([layer]).lookup_all(jobs) for layer in into]
+    known = [_present(layer, jobs) for layer in into]
     wanted = [job for job in jobs if not into or any(job not in there for there in known)]
-    images = source.lookup_all(wanted)
-    for job, image in images.items():
+    sizes: dict[CompileJob, int] = {}
+    for job, image in source.lookup_each(wanted):
+        sizes[job] = len(image.data)
         for layer, there in zip(into, known, strict=True):
             if job not in there:
                 KernelCache([layer]).store(job, image)
     for layer in into:
         layer.flush()
-    arrived = [KernelCache([layer]).lookup_all(list(images)) for layer in into]
-    kept = [job for job in images if into and all(job in there for there in arrived)]
+    arrived = [_present(layer, list(sizes)) for layer in into]
+    kept = [job for job in sizes if into and all(job in there for there in arrived)]
     return Moved(
         moved=len(kept),
         already=len(jobs) - len(wanted),
-        missing=len(wanted) - len(images),
-        failed=len(images) - len(kept),
-        bytes=sum(len(images[job].data) for job in kept),
+        missing=len(wanted) - len(sizes),
+        failed=len(sizes) - len(kept),
+        bytes=sum(sizes[job] for job in kept),
     )
+
+
+def _present(layer: Layer, jobs: Sequence[CompileJob]) -> set[CompileJob]:
+    """Those jobs whose images a layer has."""
+    return {job for job, _ in KernelCache([layer]).lookup_each(jobs)}
 
 
 def project_jobs(config: Config, root: Path, specs: Iterable[ModuleSpec], toolchain: Toolchain) -> list[CompileJob]:

@@ -208,7 +208,7 @@ def verify_fallback(
             for architecture in _targets(toolchain, declared):
                 job = make_job(unit, architecture, toolchain)
                 own[job] = architecture in declared
-        known = cache.lookup_all(list(own))
+        known = {job for job, _ in cache.lookup_each(list(own))}
         missing = [job for job in own if job not in known]
         with workspace() as space:
             for job, result in pool.compile(missing, space, Costs(cache).of):

@@ -23,6 +23,7 @@ __all__ = ["Layer"]
 _STALL_SECONDS = 1.0
 _FAILURES = 3
 _WRITERS = 8
+_MOST_BEHIND = 256
 _FLUSH_SECONDS = 60.0
 _REST_SECONDS = 300.0
 
@@ -91,8 +92,19 @@ class Layer:
             from concurrent.futures import ThreadPoolExecutor
 
             self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="cache")
-        self._behind = [future for future in self._behind if not future.done()]
+        if len(self._behind) >= _MOST_BEHIND and not self._make_room():
+            return
         self._behind.append(self._writers.submit(work))
+
+    def _make_room(self) -> bool:
+        """Wait until something of what is written behind is there; what waits for its turn is held in memory."""
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        done, late = wait(self._behind, timeout=_STALL_SECONDS, return_when=FIRST_COMPLETED)
+        self._behind = list(late)
+        if not done:
+            self._problem = self._problem or f"the compile cache at {self.name} is too slow to write to; some is left out"
+        return bool(done)
 
     @property
     def pending(self) -> int:
