@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import re
@@ -48,7 +49,9 @@ _RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
 def canonical_json(value: object) -> bytes:
     """The one way this package writes JSON that is shipped: sorted keys, UTF-8, no time stamps, for people to read."""
-    return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+    text = io.StringIO()  # json.dumps would hold a list of all the pieces
+    json.dump(value, text, sort_keys=True, indent=1, ensure_ascii=False)
+    return f"{text.getvalue()}\n".encode()
 
 
 def compact_json(value: object) -> bytes:

@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .arch import Architecture
 from .errors import CudaKernelsError
 from .manifest import Omission, Resources, compact_json
 from .plan import CompiledImage, CompileJob, Reads
@@ -104,7 +103,7 @@ def compiled_image(record: Mapping[str, Any], job: CompileJob, data: bytes, read
     """The image of a job out of its record and its bytes; None where the record is malformed."""
     with contextlib.suppress(*_MALFORMED):
         return CompiledImage(
-            architecture=Architecture.parse(record["architecture"]),
+            architecture=job.architecture,
             release=job.release,
             data=data,
             kernels={str(name): str(symbol) for name, symbol in record["kernels"].items()},

@@ -52,7 +52,7 @@ ARROWS = {
     "commands.report.treemap": "",
     "commands.stubs": "..display ..manifest target",
     "commands.target": "..catalog ..errors ..manifest ..package",
-    "commands.transfer": "..arch ..build ..cache ..config ..display ..errors ..jobs ..modules ..plan "
+    "commands.transfer": "..arch ..build ..cache ..config ..display ..errors ..jobs ..modules ..plan ..stores.layers "
     "..stores.location ..stores.opening ..toolchain ..worker",
     "commands.verify": "..arch ..cache ..costs ..cubin ..display ..elf ..errors ..jobs ..machine "
     "..manifest ..nvrtc ..package ..plan ..pool ..toolchain coverage target",
@@ -107,7 +107,7 @@ ARROWS = {
     "precompiled": "errors nvrtc plan prefix sources toolchain",
     "prefix": "manifest plan sources",
     "progress": "",
-    "records": "arch errors manifest plan toolkit",
+    "records": "errors manifest plan toolkit",
     "reduction": "advice deduction errors hostcode instances manifest nvrtc outcome plan sources",
     "sbom": "_version manifest",
     "schedule": "costs plan",

@@ -42,11 +42,14 @@ class DirectoryStore(Store):
         self.private = not POSIX or status.st_mode & 0o077 == 0
         """Whether nobody else can even enter it."""
         self._shared = shared and not self.private
+        self._entries = str(self.directory / "entries")
+        self._trusted: set[str] = set()
+        """Folders that were looked at, which nobody else can reach."""
 
     def path(self, key: bytes | str) -> Path:
         """Where FileStreamProgramCache keeps a key. Reads go there directly, so that they need no cuda.core."""
         digest = key_digest(key)
-        return self.directory / "entries" / digest[:2] / digest[2:]
+        return Path(os.path.join(self._entries, digest[:2], digest[2:]))
 
     def get(self, key: bytes | str, default: bytes | None = None) -> bytes | None:
         """The bytes under `key`, or `default`. Raises OSError for what could be another's."""
@@ -56,9 +59,12 @@ class DirectoryStore(Store):
 
     def read_file(self, path: Path, *, touch: bool = True) -> bytes:
         """Read an entry without following a link, blocking on a FIFO, or believing what others could have written."""
-        if POSIX:
-            for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
-                check_owner(folder, folder.lstat(), private=self.private)
+        folder = os.path.dirname(path)
+        if POSIX and folder not in self._trusted:
+            for each in (os.path.dirname(os.path.dirname(folder)), os.path.dirname(folder), folder):
+                check_owner(each, os.lstat(each), private=self.private)
+            if self.private:
+                self._trusted.add(folder)
         return read_regular(path, self.private, touch=touch)
 
     @functools.cached_property

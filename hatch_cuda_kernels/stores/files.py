@@ -21,19 +21,19 @@ def read_regular(path: Path, private: bool, *, touch: bool = False) -> bytes:
     """The bytes of a regular file of this user's, or root's. Raises OSError."""
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, os.O_RDONLY | flags)
-    with os.fdopen(handle, "rb") as stream:
+    with os.fdopen(handle, "rb", buffering=0) as stream:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY:
             raise OSError(f"{path} is not a regular file of a sane size")
         check_owner(path, status, private=private)
-        data = stream.read()
+        data = stream.readall()
         if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
             with contextlib.suppress(OSError):
                 os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
     return data
 
 
-def check_owner(path: Path, status: os.stat_result, *, private: bool = False) -> None:
+def check_owner(path: Path | str, status: os.stat_result, *, private: bool = False) -> None:
     """Raise OSError unless only this user, or root, could have written there.
 
     `private`: nobody else can reach it, so that modes do not matter; a umask of 002 is common.
