@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .account import Reporter, all_errors, build_report, show_warnings, write_report
 from .arch import Architecture, expand_architectures, unsupported_reason
@@ -125,8 +124,8 @@ def _build(
     size = sum(image.size for image in images.values())
     names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
     reporter.info(
-        f"{counted(len(jobs), 'image')}: {len(jobs) - len(finished)} cached, {len(finished)} compiled in {seconds:.1f} s, "
-        f"{format_size(size)}, {names}"
+        f"{counted(len(jobs), 'image')}: {len(jobs) - len(finished)} cached, {len(finished)} compiled in "
+        f"{seconds:.1f} s, {format_size(size)}, {names}"
     )
     return Built(release=toolchain.release, origins=origins_of(images))
 

@@ -104,9 +104,7 @@ def _checked(job: CompileJob, image: CompiledImage, where: str) -> Result:
         for name, digest in image.reads.installed.items()
         if not still_holds(replace(nothing, installed={name: digest}), job, headers)
     ]
-    others += [
-        name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job, headers)
-    ]
+    others += [name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job, headers)]
     return ToolchainError(
         f"{job}: {where} has other toolkit headers than this machine ({', '.join(others[:5]) or 'project files'}); "
         "install the same NVIDIA wheels there"

@@ -8,12 +8,14 @@ is room; what they may take there is bounded, however large the wheel.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from .errors import ToolchainError
 from .machine import memory_folder
 
 __all__ = ["Staging"]
@@ -26,7 +28,6 @@ class Staging:
     """Folders for files that nobody else can write to, until `remove`."""
 
     def __init__(self) -> None:
-        """Raises OSError."""
         self._disk: str | None = None
         self._memory: str | None = None
         self._room = 0
@@ -35,14 +36,21 @@ class Staging:
                 self._memory, self._room = tempfile.mkdtemp(prefix=_PREFIX, dir=folder), _MOST_IN_MEMORY
 
     def add(self, path: str, data: bytes) -> Path:
-        """Write a file, and say where it is. Raises OSError."""
+        """Write a file, and say where it is. Raises ToolchainError where there is no room for it."""
         if len(data) <= self._room and self._memory is not None:
             self._room -= len(data)
             with suppress(OSError):  # somebody else has filled it meanwhile
                 return _write(Path(self._memory, path), data)
             self._room = 0
-        self._disk = self._disk or tempfile.mkdtemp(prefix=_PREFIX)
-        return _write(Path(self._disk, path), data)
+        try:
+            self._disk = self._disk or tempfile.mkdtemp(prefix=_PREFIX)
+            return _write(Path(self._disk, path), data)
+        except OSError as error:
+            what = "no room left" if error.errno == errno.ENOSPC else f"cannot write ({error.strerror})"
+            raise ToolchainError(
+                f"{what} in {self._disk or tempfile.gettempdir()}, where the files of the wheel wait for it; set "
+                "TMPDIR to a folder elsewhere"
+            ) from None
 
     def remove(self) -> None:
         """Delete them all."""

@@ -22,8 +22,8 @@ from .errors import ToolchainError
 
 __all__ = [
     "ANY_HEADER",
-    "Headers",
     "HeaderRoot",
+    "Headers",
     "carries_headers",
     "digest_header",
     "digest_roots",

@@ -30,6 +30,7 @@ __all__ = [
     "build_demo",
     "edit_manifest",
     "install_editable",
+    "nowhere",
     "run_python",
     "write_project",
 ]
@@ -109,6 +110,10 @@ class Quiet:
 
     def warning(self, message: str) -> None:
         """See account.Reporter."""
+
+
+def nowhere(package: str, name: str, data: bytes) -> None:
+    """Takes a file of a build and drops it; see build.Put."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,10 @@ def images(root: Path, table: dict[str, Any], package: ShippedPackage) -> dict[s
     config = Config.from_table({**table, "archs": ["sm_80"], "cache": False}, where=WHERE)
     specs = find_modules(config, root, [package], where=WHERE)
     built: dict[str, bytes] = {}
-    put = lambda package, name, data: built.update({name: data})  # noqa: E731
+
+    def put(package: str, name: str, data: bytes) -> None:
+        built[name] = data
+
     build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
     return {name: data for name, data in built.items() if name.endswith(".cubin")}
 

@@ -27,8 +27,7 @@ ARROWS = {
     "budgets": "config display errors manifest",
     "build": "account arch assembly budgets cache config costs display errors jobs machine "
     "manifest modules nvrtc plan pool sbom sources toolchain",
-    "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state "
-    "toolkit",
+    "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state toolkit",
     "catalog": "arch errors manifest package selection variants",
     "cli": "_version arch commands.target display errors",
     "commands": "",
@@ -101,8 +100,7 @@ ARROWS = {
     "outcome": "cubin elf errors manifest plan",
     "package": "arch elf errors excerpt manifest variants",
     "plan": "_version arch manifest sources standins",
-    "plugin": "budgets build config editable errors installed manifest modules progress sbom sources staging "
-    "toolchain",
+    "plugin": "budgets build config editable errors installed manifest modules progress sbom sources staging toolchain",
     "pool": "costs errors machine nvrtc plan prefix schedule toolchain worker",
     "precompiled": "errors nvrtc plan prefix sources toolchain",
     "prefix": "manifest plan sources",
@@ -121,7 +119,7 @@ ARROWS = {
     "setup.templates": "..sources",
     "setup.tomlfile": "..errors",
     "sources": "errors installed",
-    "staging": "machine",
+    "staging": "errors machine",
     "standins": "",
     "stores": "",
     "stores.base": "",

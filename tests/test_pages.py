@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from projects import Project
-from support import Quiet
+from support import Quiet, nowhere
 
 import hatch_cuda_kernels
 from hatch_cuda_kernels.build import build_packages
@@ -224,8 +224,7 @@ def test_cuda(tmp_path: Path) -> None:
     table = {**hook_table(values["tool"]["hatch"]["build"]["hooks"][HOOK]), "archs": ["sm_90"], "cache": False}
     specs = find_modules(Config.from_table(table), tmp_path, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
     assert {spec.name for spec in specs} == set(named)
-    put = lambda package, name, data: None  # noqa: E731
-    build_packages(Config.from_table(table), tmp_path, specs, where=WHERE, reporter=Quiet(), put=put)
+    build_packages(Config.from_table(table), tmp_path, specs, where=WHERE, reporter=Quiet(), put=nowhere)
 
 
 def project_of(page: Path) -> Path | None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import shutil
@@ -25,7 +26,7 @@ from support import run_python
 from hatch_cuda_kernels import CudaKernelsWarning
 from hatch_cuda_kernels.cache import KernelCache
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
-from hatch_cuda_kernels.stores import program_cache
+from hatch_cuda_kernels.stores import layers, program_cache
 from hatch_cuda_kernels.stores.base import Store
 from hatch_cuda_kernels.stores.database import DatabaseStore
 from hatch_cuda_kernels.stores.directory import DirectoryStore
@@ -557,6 +558,48 @@ class TestLocation:
         assert str(parse_location("https://user:p%40ss@host/x")) == "https://host/x"
         assert str(Location("redis", "redis://:hun/ter2@host")) == "redis://host"
         assert str(parse_location("s3://bucket/a@b")) == "s3://bucket/a@b"
+
+
+class Slow(MemoryStore):
+    """A store on another machine that takes nothing before it is told to."""
+
+    remote = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = threading.Event()
+
+    def __setitem__(self, key: bytes | str, value: Any) -> None:
+        self.ready.wait(30)
+        super().__setitem__(key, value)
+
+
+class TestBehind:
+    def test_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What waits to be written to a remote is bounded: one that takes nothing is left alone, and it is said."""
+        monkeypatch.setattr(layers, "_MOST_BEHIND", 12)
+        monkeypatch.setattr(layers, "_STALL_SECONDS", 0.05)
+        store = Slow()
+        layer = Layer(store)
+        for number in range(100):
+            layer.behind(functools.partial(layer.write, str(number), b"x"))
+        assert layer.pending == 12 and not layer.alive
+        store.ready.set()
+        with pytest.warns(CudaKernelsWarning, match="too slow to write to; going on without it"):
+            layer.flush()
+        assert 0 < len(store) < 12
+
+    def test_all_arrives(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A remote that keeps up gets everything, however much it is."""
+        monkeypatch.setattr(layers, "_MOST_BEHIND", 12)
+        store = Slow()
+        store.ready.set()
+        layer = Layer(store)
+        for number in range(200):
+            layer.behind(functools.partial(layer.write, str(number), b"x"))
+            assert layer.pending <= 12
+        layer.flush()
+        assert len(store) == 200
 
 
 class TestLayers:

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from packaging.requirements import Requirement
 from hatch_cuda_kernels import toolchain
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.toolchain import Toolchain, check_pins, detect, installed_release, required_distributions
+from hatch_cuda_kernels.toolkit import Headers, installed_roots
 
 
 class Memory:
@@ -146,3 +149,26 @@ def test_a_linker_that_no_wheel_recorded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert tell() == release
     monkeypatch.setattr(toolchain, "LINKER_WHEELS", {"13": "no-such-wheel"})
     assert re.fullmatch(r"sha256 [0-9a-f]{64}", tell())
+
+
+class TestHeaders:
+    def test_each_is_looked_for_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One look-up of many jobs sees one state of the installed headers; the next one sees what changed since."""
+        folder = tmp_path / "nvidia/cu13/include"
+        folder.mkdir(parents=True)
+        (folder / "cuda_runtime.h").write_text("one")
+        monkeypatch.setattr(sys, "path", [str(tmp_path)])
+        installed_roots.cache_clear()
+        try:
+            headers = Headers()
+            first = headers.digest("cuda_runtime.h")
+            assert first == hashlib.sha256(b"one").hexdigest()
+            assert headers.digest("other.h") is None
+            (folder / "cuda_runtime.h").write_text("another")
+            (folder / "other.h").write_text("new")
+            assert (headers.digest("cuda_runtime.h"), headers.digest("other.h")) == (first, None)
+            headers = Headers()
+            assert headers.digest("cuda_runtime.h") == hashlib.sha256(b"another").hexdigest()
+            assert headers.digest("other.h") == hashlib.sha256(b"new").hexdigest()
+        finally:
+            installed_roots.cache_clear()

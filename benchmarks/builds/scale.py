@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How time and memory grow with the number of kernels: a warm build of each size, and what is done with its wheel.
 
-    python benchmarks/builds/scale.py --kernels 125 250 500 1000
+    python benchmarks/builds/scale.py --kernels 250 500 1000 2000
 
-Every kernel is compiled for eight architectures. All files say the same but for a comment, so that eight compiles fill
-the cache; each job has an entry of its own there, as it would have if they differed.
+Every kernel is a module of its own for eight architectures. All files say the same but for a comment, so that eight
+compiles fill the cache; each job has an entry of its own there, as it would have if they differed. "packaging" is
+hatchling alone with the same finished files, "import" Python with cuda.core; every process is counted from its start,
+and of three runs the quickest counts.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import dataclasses
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,8 +38,7 @@ from hatch_cuda_kernels.toolchain import detect, probe
 
 ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120", "compute_80")
 KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] *= 2.0f; }\n'
-TABLE = f"archs = {json.dumps(ARCHS)}\n"
-PROJECT = f"""\
+FINISHED = """\
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -45,9 +47,29 @@ build-backend = "hatchling.build"
 name = "demo"
 version = "1.0"
 requires-python = ">=3.10"
-
+"""
+PROJECT = f"""\
+{FINISHED}
 [tool.hatch.build.hooks.cuda-kernels]
-{TABLE}"""
+archs = {json.dumps(ARCHS)}
+"""
+COMMANDS = {
+    "inspect": (),
+    "verify": (),
+    "explain": ("k7:k", "--compute-capability", "8.6"),
+    "coverage": (),
+    "diff": ("WHEEL",),
+    "report": ("-o", "report.html"),
+}
+LOAD = """\
+import time
+from hatch_cuda_kernels.catalog import installed_package
+begin = time.perf_counter()
+package = installed_package("demo")
+image = next(i for i in package.module("k7").images if str(i.architecture) == "sm_86")
+assert package.read_image(image)
+print(time.perf_counter() - begin)
+"""
 
 
 def write_project(root: Path, count: int) -> None:
@@ -76,48 +98,73 @@ def fill(root: Path, location: Path) -> None:
                 cache.store(job, dataclasses.replace(image, reads=reads))
 
 
-def timed(command: Sequence[str], folder: Path, location: Path) -> tuple[float, int, str]:
-    """(seconds, peak bytes of the process, output) of a command."""
+def timed(command: Sequence[str], folder: Path, location: Path, *, times: int = 3) -> tuple[float, int, str]:
+    """(fewest seconds, most bytes of the process, output) of a command."""
     code = (
-        "import resource, subprocess, sys\n"
+        "import resource, subprocess, sys, time\n"
+        "begin = time.perf_counter()\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-        "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+        "seconds = time.perf_counter() - begin\n"
+        "print(done.returncode, seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
         "print(done.stdout, done.stderr)"
     )
     environment = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(location)}
-    begin = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, *command], cwd=folder, env=environment, capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    seconds = time.perf_counter() - begin
-    status, peak = map(int, done.stdout.split("\n")[0].split())
-    if status:
-        raise SystemExit(done.stdout)
-    return seconds, peak * 1024, done.stdout
+    runs = []
+    for _ in range(times):
+        done = subprocess.run([sys.executable, "-c", code, *command], cwd=folder, env=environment, capture_output=True,
+                              text=True, check=True)  # fmt: skip
+        line, _, output = done.stdout.partition("\n")
+        status, seconds, peak = line.split()
+        if status != "0":
+            raise SystemExit(output)
+        runs.append((float(seconds), int(peak) * 1024, output))
+    return min(run[0] for run in runs), max(run[1] for run in runs), runs[0][2]
+
+
+def measure(folder: Path, count: int, location: Path) -> dict[str, float]:
+    """Seconds of each step with that many kernels, and bytes of memory and of the manifest."""
+    found: dict[str, float] = {}
+    root, finished, site = folder / f"project-{count}", folder / f"finished-{count}", folder / f"site-{count}"
+    write_project(root, count)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
+    found["build"], found["memory"], output = timed([*build, str(root)], root, location)
+    assert f"{count * len(ARCHS)} cached, 0 compiled" in output, output
+    wheel = next(root.glob("*.whl"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+        found["manifest"] = archive.getinfo("demo/_cuda_kernels/manifest.json").file_size
+    shutil.copytree(site / "demo", finished / "demo")
+    (finished / "pyproject.toml").write_text(FINISHED)
+    found["packaging"], found["memory, packaging"], _ = timed([*build, str(finished)], finished, location)
+    found["import"], _, _ = timed([sys.executable, "-c", "import cuda.core"], root, location)
+    for name, rest in COMMANDS.items():
+        arguments = [str(wheel) if word == "WHEEL" else word for word in rest]
+        command = [sys.executable, "-m", "hatch_cuda_kernels", name, str(wheel), *arguments]
+        found[name], _, _ = timed(command, root, location)
+    found["load"] = min(float(timed([sys.executable, "-c", LOAD], site, location, times=1)[2]) for _ in range(5))
+    return found
 
 
 def main() -> None:
-    """Print one row for each size."""
+    """Print the figures of each size, and the growth from size to size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernels", type=int, nargs="+", default=[125, 250, 500, 1000])
+    parser.add_argument("--kernels", type=int, nargs="+", default=[250, 500, 1000, 2000])
     args = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    print("| images | warm build | peak memory | `inspect` | `verify` | manifest |\n|---|---|---|---|---|---|")
-    for count in args.kernels:
-        with tempfile.TemporaryDirectory(prefix="scale-") as folder:
-            root, location = Path(folder, "project"), Path(folder, "cache")
-            write_project(root, count)
-            fill(root, location)
-            build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-            seconds, peak, output = timed(build, root, location)
-            assert f"{count * len(ARCHS)} cached, 0 compiled" in output, output
-            command = [sys.executable, "-m", "hatch_cuda_kernels"]
-            wheel = str(next(Path(folder).glob("*.whl")))
-            shown = [timed([*command, name, wheel], root, location)[0] for name in ("inspect", "verify")]
-            code = "import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).getinfo(sys.argv[2]).file_size)"
-            members = [sys.executable, "-c", code, wheel, "demo/_cuda_kernels/manifest.json"]
-            size = int(timed(members, root, location)[2].split()[2])
-            print(f"| {count * len(ARCHS)} | {seconds:.2f} s | {peak / 1e6:.0f} MB | {shown[0]:.2f} s "
-                  f"| {shown[1]:.2f} s | {size / 1e6:.1f} MB |", flush=True)  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
+        folder = Path(name)
+        write_project(folder / "largest", max(args.kernels))
+        fill(folder / "largest", folder / "cache")
+        found = {count: measure(folder, count, folder / "cache") for count in args.kernels}
+    images = [count * len(ARCHS) for count in found]
+    print(f"| | {' | '.join(f'{number:,} images' for number in images)} | growth |")
+    print("|---" * (len(images) + 2) + "|")
+    for key in found[args.kernels[0]]:
+        unit, scale = ("MB", 1e6) if key.startswith("m") else ("ms", 1e-3) if key == "load" else ("s", 1)
+        values = [found[count][key] / scale for count in found]
+        print(f"| {key} | {' | '.join(f'{value:.2f} {unit}' for value in values)} | {values[-1] / values[0]:.2f} x |")
+    ratios = [row["build"] / (row["packaging"] + row["import"]) for row in found.values()]
+    print(f"| build / (packaging + import) | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} | |")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,8 @@ class Layer:
         done, late = wait(self._behind, timeout=_STALL_SECONDS, return_when=FIRST_COMPLETED)
         self._behind = list(late)
         if not done:
-            self._problem = self._problem or f"the compile cache at {self.name} is too slow to write to; some is left out"
+            self._problem = f"the compile cache at {self.name} is too slow to write to; going on without it"
+            self._rests_until = time.monotonic() + _REST_SECONDS
         return bool(done)
 
     @property

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Files on their way into a wheel: in memory as far as is allowed, the others on a disk, all gone at the end."""
+
+from __future__ import annotations
+
+import gc
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from support import WHERE, Quiet, write_project
+
+from hatch_cuda_kernels import staging
+from hatch_cuda_kernels.build import build_packages
+from hatch_cuda_kernels.config import Config
+from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.modules import ShippedPackage, find_modules
+from hatch_cuda_kernels.plan import CompiledImage
+from hatch_cuda_kernels.staging import Staging
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """What stands for the memory and the disk of this machine."""
+    memory, disk = tmp_path / "memory", tmp_path / "disk"
+    memory.mkdir()
+    disk.mkdir()
+    monkeypatch.setattr(staging, "memory_folder", lambda: str(memory))
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    return memory, disk
+
+
+def test_bounded(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in memory has a limit; what does not fit is on the disk, and what still fits is not."""
+    memory, disk = folders
+    monkeypatch.setattr(staging, "_MOST_IN_MEMORY", 100)
+    files = Staging()
+    sizes = [60, 60, 30, 30, 0]
+    found = [files.add(f"demo/_cuda_kernels/{number}", b"x" * size) for number, size in enumerate(sizes)]
+    assert [path.is_relative_to(memory) for path in found] == [True, False, True, False, True]
+    assert [path.read_bytes() for path in found] == [b"x" * size for size in sizes]
+    assert [path.name for path in found] == ["0", "1", "2", "3", "4"]
+    assert all(path.stat().st_mode & 0o777 == 0o644 for path in found)
+    assert {path.parents[2].stat().st_mode & 0o777 for path in found} == {0o700}
+    files.remove()
+    files.remove()
+    assert not list(memory.iterdir()) and not list(disk.iterdir())
+
+
+def test_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where TMPDIR says where temporary files go, all of them go there."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    files = Staging()
+    assert files.add("demo/one", b"1").is_relative_to(tmp_path)
+    files.remove()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_memory_filled_by_others(folders: tuple[Path, Path]) -> None:
+    """A file that memory has no room for any more lies on the disk, and so do all that follow."""
+    memory, disk = folders
+    files = Staging()
+    assert files.add("demo/one", b"1").is_relative_to(memory)
+    (next(memory.iterdir()) / "demo/two").symlink_to("/dev/full")
+    two, three = files.add("demo/two", b"22"), files.add("demo/three", b"333")
+    assert two.is_relative_to(disk) and three.is_relative_to(disk)
+    assert (two.read_bytes(), three.read_bytes()) == (b"22", b"333")
+    files.remove()
+    assert not list(memory.iterdir()) and not list(disk.iterdir())
+
+
+def test_build_keeps_no_bytes(tmp_path: Path) -> None:
+    """Images that the cache serves are handed over one by one: the build holds the bytes of none but that one."""
+    files = {f"demo/k{number}.cu": f'extern "C" __global__ void k{number}() {{}}\n' for number in range(6)}
+    root = write_project(tmp_path / "project", {"demo/__init__.py": "", **files})
+    table = {"archs": ["sm_80", "compute_80"], "cache": str(tmp_path / "cache")}
+    config = Config.from_table(table, where=WHERE)
+    specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
+    for outcome in ("compiled", "cached"):
+        names: list[str] = []
+        alive: list[int] = []
+
+        def put(package: str, name: str, data: bytes, names: list[str] = names, alive: list[int] = alive) -> None:
+            names.append(name)
+            alive.append(sum(isinstance(each, CompiledImage) for each in gc.get_objects()))
+
+        before = sum(isinstance(each, CompiledImage) for each in gc.get_objects())
+        built = build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
+        assert len(built.origins) == 12 and len([name for name in names if "/k" in name and "src" not in name]) == 12
+        if outcome == "cached":
+            assert max(alive) - before <= 2
+        assert alive[-1] <= before + 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_no_room_at_all(folders: tuple[Path, Path]) -> None:
+    """Where neither has room the error says what waited where, and what to do."""
+    memory, disk = folders
+    files = Staging()
+    files.add("demo/one", b"1")
+    (next(memory.iterdir()) / "demo/two").symlink_to("/dev/full")
+    files.add("demo/two", b"2")
+    (next(disk.iterdir()) / "demo/three").symlink_to("/dev/full")
+    with pytest.raises(ToolchainError, match=rf"no room left in {disk}.*files of the wheel.*set TMPDIR"):
+        files.add("demo/three", b"3")
+    files.remove()
+    assert not list(memory.iterdir()) and not list(disk.iterdir())
