@@ -136,7 +136,8 @@ _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a 
 def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
     for label, found in sorted(files.items()):
         for passing in found.passed:
-            yield Omission(source=label, **passing._asdict())
+            line, kind, name, reason, _ = passing
+            yield Omission(source=label, line=line, kind=kind, name=name, reason=reason)
 
 
 _EVIDENCE = ("include", "function", "definition", "body", "macro")
@@ -184,7 +185,7 @@ def _check_names(job: CompileJob, unsafe: Sequence[tuple[str, Passing]]) -> None
 
 _LAYOUT_PRAGMA = rb"_Pragma\s*\(\s*\"\s*(?:pack|push_macro|pop_macro)\b"
 _LAYOUT_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\r?\n|[^\n])*?" + _LAYOUT_PRAGMA, re.MULTILINE)
-_WORD_OR_PRAGMA = re.compile(_LAYOUT_PRAGMA + rb"|[A-Za-z_]\w*")
+_WORD_OR_PRAGMA = re.compile(rb"(?P<layout>" + _LAYOUT_PRAGMA + rb")|[A-Za-z_]\w*")
 
 
 def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[str, PassedOver]) -> None:
@@ -194,7 +195,7 @@ def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[s
     for label, found in files.items():
         for match in _WORD_OR_PRAGMA.finditer(texts[label]):
             gone = found.data[match.start() : match.start() + 1].isspace()
-            if gone and (match[0] in macros or match[0].startswith(b"_Pragma")):
+            if gone and (match[0] in macros or match["layout"]):
                 problems.append(f"{label}({texts[label].count(bytes([10]), 0, match.start()) + 1})")
     if problems:
         raise CompilationError(

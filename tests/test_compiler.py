@@ -242,6 +242,31 @@ TEMPTING = {
     + USE % "sizeof(C)" + "}\n",
     "specialised-member": "#include <string>\ntemplate <class T> struct S { static constexpr int n() { return 1; } };\n"
     "template <> constexpr int S<float>::n() { return 40; }\nvoid host(std::string) {}\n" + USE % "S<float>::n()",
+    "asked-member-of-a-template": "#include <string>\nstruct Big { int a[10]; };\n"
+    "struct Base { char name(...) const; };\n"
+    "struct F : Base { Big name(int, std::string = {}) const; using Base::name; };\n"
+    "template <class T> __device__ int size(const T &t) { return sizeof(t.name(1)); }\n"
+    "__device__ F f;\n" + USE % "size(f)",
+    "asked-through-a-macro": "#include <string>\nstruct Big { int a[10]; };\n#define SIZE(x) int(sizeof(x))\n"
+    "__device__ char foo(...);\ntemplate <class T> vendor_t bar(T);\nBig foo(int, std::string s = {});\n"
+    "void host(std::string) {}\n" + USE % "SIZE(foo(1))",
+    "hidden-function": "#include <string>\n__device__ int pick(int) { return 1; }\n"
+    "namespace app { int pick(std::string s) { return 40; }\n" + USE % "pick(1)" + "}\n",
+    "made-from-a-number": "#include <string>\nstruct Big { int a[10]; };\n"
+    "struct C { std::string s; C(int); };\n__device__ char foo(...);\n__device__ Big foo(C const &);\n"
+    + USE % "sizeof(foo(1))",
+    "made-from-a-number-by-a-template": "#include <string>\n#include <type_traits>\n"
+    "struct C { std::string s; C(int); };\n"
+    "template <class T> __device__ int g() { return std::is_convertible<int, T>::value ? 40 : 1; }\n" + USE % "g<C>()",
+    "derived": "#include <string>\nstruct Base { int b; };\nstruct C : Base { std::string s; };\n"
+    "__device__ int foo(const void *) { return 1; }\n__device__ int foo(const Base *) { return 40; }\n"
+    "__device__ C *pointer;\n" + USE % "foo(pointer)",
+    "slip-in-a-specialisation": "#include <string>\n" + TRAITS
+    + "template <> struct traits<float> { static constexpr int N = 4; int a int b; };\n"
+    + "template <class T> struct outer { static constexpr int N = traits<T>::N; };\nvoid host(std::string) {}\n"
+    + USE % "outer<float>::N",
+    "constant-of-the-host": "#include <string>\nnamespace app { constexpr int n() { return 1; }\nnamespace in {\n"
+    "constexpr int n() { return vendor::n; }\nvoid host(std::string) {}\n" + USE % "n()" + "} }\n",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
     "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
     "template <class T> struct has<T, typename V_<decltype(&T::name)>::t> { static constexpr int N = 2; };\n"
@@ -250,6 +275,13 @@ TEMPTING = {
 
 
 SHADOWING = {
+    "a class": "#include <string>\nclass x { std::string s; virtual std::string t() = 0; };\nint n(x *);\n",
+    "a specialisation of a template of the library": "#include <limits>\n#include <string>\n"
+    "struct Own { int v; };\n"
+    "namespace std { template <> struct numeric_limits<Own> { static const int digits = 7; }; }\nvoid n(std::string);\n",
+    "an overload with other arguments": "#include <string>\nvoid pick(std::string s, int) {}\n"
+    "__device__ int pick(int v) { return v; }\ntypedef int T[sizeof(pick(1))];\n",
+    "a function that has a pragma": '#include <string>\nvoid x() { _Pragma("unroll") for (std::string n;;); }\n',
     "a global variable": "float *x; int n;\n",
     "an object": "#include <vector>\nstatic std::vector<float> x;\n",
     "a function that a macro calls": "#include <string>\nvoid n(std::string s) {}\n#define CHECK(s) n(s)\n",

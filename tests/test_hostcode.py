@@ -505,7 +505,7 @@ def test_settle_follows_the_compiler(tmp_path: Path) -> None:
     assert kinds == {
         ("k.cu", "include", "torch/sdk.h"),
         ("k.cu", "alias", "Handle"),
-        ("k.cu", "class", "Holder"),
+        ("k.cu", "class definition", "Holder"),
         ("h.cuh", "alias", "status"),
     }
 

@@ -14,7 +14,7 @@ of the files' texts, without a preprocessor and without a table of types, so tha
 `probing` lets the compiler tell the instances that a text does not: those whose arguments a launch deduces.
 `settling` is the last resort for what cannot be told from the text, such as a type that only a header of the host
 declares: it goes by the compiler's own messages. `uncovering` finds what may not go, since a name would then mean
-another thing.
+another thing; `calls` tells it what code asks of functions that it cannot call.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.

@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from .brackets import Brackets
 from .names import AFTER_PARAMETERS, DEVICE_MACRO, NOT_NAMES, looks_misspelt
@@ -15,6 +16,9 @@ from .surroundings import Surroundings
 from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
 __all__ = ["Declaration", "Parser"]
+
+_DEEPEST = 64
+"""Namespaces of a name at most; nobody nests more."""
 
 
 @dataclass(eq=False)
@@ -68,20 +72,42 @@ class Parser(Brackets):
         self.surroundings = surroundings
         known = surroundings.macros
         spaces = surroundings.spaces
-        self.space_before = [0]
-        """How many of the tokens before an index put something on the device."""
-        for token in self.tokens:
-            carries = token.kind == WORD and (
+        carrying = [
+            token.kind == WORD
+            and (
                 token.text in spaces
                 or (token.text not in known and (bool(DEVICE_MACRO.match(token.text)) or looks_misspelt(token.text)))
             )
-            self.space_before.append(self.space_before[-1] + carries)
+            for token in self.tokens
+        ]
+        self.space_before = [0, *itertools.accumulate(carrying)]
+        """How many of the tokens before an index put something on the device, or may do so."""
         self.declarations: list[Declaration] = []
         pending: list[tuple[int, int, Declaration | None]] = [(0, self.limit, None)]
         while pending:
             start, end, parent = pending.pop()
             pending += self._scope(start, min(end, self.limit), parent)
         self.declarations.sort(key=lambda d: (d.first, -d.last))
+        for made in self.declarations:
+            if made.kind == "function" and made.body >= 0:  # a guess is of no account there: `f(ATTRIBUTE_DEVICE_ID)`
+                for index in range(made.body, made.last):
+                    carrying[index] = self.tokens[index].text in spaces
+        self.space_before = [0, *itertools.accumulate(carrying)]
+
+    @cached_property
+    def paths(self) -> dict[Declaration, tuple[str, ...]]:
+        """The names of the namespaces around each declaration."""
+        found: dict[Declaration, tuple[str, ...]] = {}
+        scopes: list[tuple[int, tuple[str, ...]]] = [(len(self.tokens), ())]
+        for made in self.declarations:
+            while scopes[-1][0] < made.first:
+                scopes.pop()
+            found[made] = scopes[-1][1]
+            if made.kind == "scope":
+                words = [token.text for token in self.tokens[made.first : made.body] if token.kind == WORD]
+                names = [word for word in words if word not in ("inline", "namespace", "extern")]
+                scopes.append((made.last, (scopes[-1][1] + tuple(names))[:_DEEPEST]))
+        return found
 
     def carries_space(self, first: int, end: int) -> bool:
         """Whether one of the tokens in that range puts something on the device."""
@@ -259,7 +285,7 @@ class Parser(Brackets):
         else:
             made.head_end = made.last + 1
         if not made.kind:
-            if head in ("using", "typedef") or (head == "namespace"):
+            if head in ("using", "typedef", "namespace") or (made.template and tokens[made.specifiers].text == "using"):
                 made.kind = "alias"
             elif head in ("static_assert", "asm", "__asm__", "_Static_assert"):
                 made.kind = "other"
@@ -289,7 +315,7 @@ class Parser(Brackets):
         """Name of a variable or an alias without parentheses: the last word before `=`, `[`, `{` or the end."""
         tokens = self.tokens
         found = -1
-        index = made.first
+        index = made.specifiers if made.template else made.first
         if tokens[index].text == "using" and self.is_at(self.next_of(self.next_of(index)), "="):
             return tokens[self.next_of(index)].text, self.next_of(index)
         while index < made.last:
@@ -311,7 +337,8 @@ class Parser(Brackets):
         tokens = self.tokens
         found = [made.name] if made.name else []
         index = self.match[made.body] + 1 if made.kind == "class" and made.body >= 0 else made.first
-        if made.kind in ("function", "macro") or (tokens[made.first].text == "using" and made.name):
+        using = tokens[made.specifiers if made.template else made.first].text == "using"
+        if made.kind in ("function", "macro") or (using and made.name):
             return found
         initialised = False
         while index <= made.last:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from .calls import Signature, signature_of
 from .declarations import Declaration, Parser
 from .editing import Editor
 from .launches import Launch, find_launches
@@ -26,11 +27,14 @@ class Passing(NamedTuple):
 
     line: int
     kind: str
-    """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" where the
-    declaration stays; "member" or "constructor" of a class; "definition" of what its class or namespace declares."""
+    """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" and
+    "class definition" where the declaration stays; "member" or "constructor" of a class; "definition" of what its class
+    or namespace declares."""
     name: str
     """What it declares; several names with commas between them."""
     reason: str = "host code"
+    signature: Signature | None = None
+    """Of a function that device code can ask about and not call."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,12 @@ def _host_only_type(parser: Parser, first: int, end: int) -> bool:
 
 def _is_const(parser: Parser, declaration: Declaration) -> bool:
     """Whether a variable is a constant, which device code can use as it is."""
-    if declaration.words & {"constexpr", "constinit", "consteval"}:
+    around = parser.surroundings
+    if around.expanded(declaration.words) & {"constexpr", "constinit", "consteval"}:
         return True
     constant = False
     for token in parser.tokens[declaration.first : declaration.last]:
-        if token.text == "const":
+        if token.text == "const" or "const" in around.macros.get(token.text, ()):
             constant = True
         elif token.text in ("*", "&"):
             constant = False
@@ -92,10 +97,14 @@ class Pass:
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
 
-    def run(self, further: Mapping[int, str] | None = None) -> PassedOver:
+    def run(
+        self, further: Mapping[int, str] | None = None, whole: Collection[int] = (), moved: Collection[int] = ()
+    ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
-        `further` are the first tokens of declarations and includes that have to go as well, each with the reason.
+        `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
+        `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
+        `cuda::std`.
         """
         parser = self.parser
         more = further or {}
@@ -116,9 +125,14 @@ class Pass:
                 candidates.append(declaration)
             elif verdict == "cut":
                 inside = declaration.last
-                editor.cut(declaration.first, declaration.last)
-                gone.append((declaration.first, declaration.last))
-                self._note(declaration, reason=reason)
+                after = self._after_name(declaration) if declaration.first not in whole else None
+                first = declaration.first if after is None else after
+                editor.cut(first, declaration.last, "" if after is None else ";")
+                gone.append((first, declaration.last))
+                self._note(declaration, "class definition" if self._is_opaque(declaration, after) else None, reason)
+            elif declaration.first in moved and parser.paths[declaration] == ("std",):
+                editor.insert(declaration.first, "} namespace cuda { namespace std {")
+                editor.cut(declaration.last, declaration.last, "; } } namespace std {")
             elif verdict == "erase":
                 erased.append(declaration)
             elif verdict == "mark":
@@ -146,6 +160,24 @@ class Pass:
             launches=tuple(find_launches(parser)),
         )
 
+    def _after_name(self, declaration: Declaration) -> int | None:
+        """Index of the token after the name of a class that can be declared without its definition."""
+        parser = self.parser
+        if declaration.kind != "class" or declaration.parent is not None or declaration.name_at < 0:
+            return None
+        if not parser.is_at(parser.next_of(parser.match[declaration.body]), ";"):
+            return None  # it declares something else as well
+        after = parser.next_of(declaration.name_at)
+        if parser.is_at(after, "<"):
+            closed = parser.angle(after, declaration.body)
+            after = declaration.body if closed is None else parser.next_of(closed)
+        return after
+
+    def _is_opaque(self, declaration: Declaration, after: int | None) -> bool:
+        """Whether its declaration stays and tells all that code without objects of a class can ask: it has no base."""
+        tokens = self.parser.tokens
+        return after is not None and not any(token.text == ":" for token in tokens[after : declaration.body])
+
     def _note(self, declaration: Declaration, kind: str | None = None, reason: str | None = None) -> None:
         line = self.parser.line(declaration.first)
         if kind is None:
@@ -157,7 +189,11 @@ class Pass:
             elif declaration.parent is not None:
                 kind = "constructor" if declaration.name == declaration.parent.name else "member"
         name = ", ".join(self.parser.declared_names(declaration)) or "(unnamed)"
-        self.passed.append(Passing(line, kind, name, reason or "host code"))
+        evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
+        signature = None
+        if kind in ("function", "member") and declaration.kind == "function" and not evaluated:
+            signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
+        self.passed.append(Passing(line, kind, name, reason or "host code", signature))
 
     def _is_special(self, declaration: Declaration) -> bool:
         """Whether it is a specialisation, `template <>`: something of its own, though it has another's name."""

@@ -32,14 +32,12 @@ class Settled:
 _MESSAGE = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.MULTILINE
 )
-_OF_THE_HOST = re.compile(
-    r'identifier "[^"]*" is undefined|name followed by "::" must be|must be a (?:class or )?namespace name'
-    r"|is considered a host (?:function|variable)|is not a (?:class )?template|has no member|incomplete type"
-    r'|not a type name|a host (?:function|variable)|kernel launch|reference to "?[^ ]*"? is ambiguous|is not a type'
-    r"|not a class or struct name|no template definition was supplied|dynamic initialization is not supported"
+_OF_THE_AUTHOR = re.compile(
+    r"static assertion failed|#error directive|could not open source file|cannot open source file"
 )
-"""Messages that tell of a name that only a header of the host has, or of host code. Others, a header that is not there
-and a mistake of grammar among them, are the author's to mend: what was meant nobody knows."""
+"""Messages that no declaration can be let go for: what was meant is the author's to say."""
+
+_OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
 def settle(
@@ -96,10 +94,14 @@ class _Amendment:
     def __init__(self, state: Pass) -> None:
         self.state, self.parser = state, state.parser
         self.further: dict[int, str] = {}
+        self.whole: set[int] = set()
+        """Those of them whose declaration is complained of, too."""
+        self.moved: set[int] = set()
+        """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
 
     def run(self) -> PassedOver:
         """The file as it stands."""
-        return self.state.run(self.further)
+        return self.state.run(self.further, self.whole, self.moved)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:
@@ -146,14 +148,19 @@ class _Amendment:
 
     def heed(self, complaints: Mapping[int, str], shared: Collection[str]) -> bool:
         """Let go what those lines complain of, as far as it can; whether anything new does."""
-        before = len(self.further)
+        before = len(self.further) + len(self.whole) + len(self.moved)
+        gone = set(self.further)
         for line, message in complaints.items():
-            if not _OF_THE_HOST.search(message):
+            if _OF_THE_AUTHOR.search(message):
                 continue
             declaration = self._removable(line, shared)
-            if declaration is not None:
+            if declaration is not None and declaration.first not in self.moved and _OF_LIBCUXX.match(message):
+                self.moved.add(declaration.first)
+            elif declaration is not None and declaration.first in gone:
+                self.whole.add(declaration.first)
+            elif declaration is not None:
                 self.further.setdefault(declaration.first, message)
-        return len(self.further) > before
+        return len(self.further) + len(self.whole) + len(self.moved) > before
 
     def _removable(self, line: int, shared: Collection[str]) -> Declaration | None:
         """The innermost declaration around a line that can go. `shared` are names that have several declarations."""

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from .calls import ASKS, Signature, asked
 from .declarations import Parser
 from .passing import PassedOver, Passing
 from .surroundings import Surroundings
@@ -17,12 +18,6 @@ __all__ = ["uncovering"]
 
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
-
-
-_ASKS = re.compile(
-    r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|is_\w*(?:constructible|aggregate|trivial\w*)(?:_v)?"
-)
-"""What lets code depend on whether a class has a constructor."""
 
 
 @dataclass
@@ -35,19 +30,41 @@ class _Rest:
     """Those of them that arguments follow."""
     members: set[str] = field(default_factory=set)
     """Words after a dot or an arrow."""
-    declared: set[str] = field(default_factory=set)
-    """Names that are declared outside classes and functions, or could be, by a macro."""
+    declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    """Names that are declared outside classes and functions, or could be, by a macro -> the namespaces around."""
+    arguments: set[str] = field(default_factory=set)
+    """Words that are template arguments."""
+    asked: dict[str, set[int | None]] = field(default_factory=dict)
+    """Names in operands that are not evaluated -> the numbers of arguments that follow them."""
+    taken: dict[str, set[str]] = field(default_factory=dict)
+    """Name of a function -> the words of its parameters."""
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether any code depends on what classes can do."""
+        return any(ASKS.fullmatch(word) for word in self.used)
 
     def add(self, parser: Parser) -> None:
         """Take in the rest of one file."""
         tokens = parser.tokens
         names = {declaration.name_at for declaration in parser.declarations}
         for declaration in parser.declarations:
+            path = parser.paths[declaration]
+            words: set[str] = set()
             if declaration.parent is None and declaration.kind not in ("scope", "other", "macro"):
-                self.declared.add(declaration.name)
+                words = {declaration.name}
             if declaration.kind in ("other", "macro", "enum"):
                 words = {t.text for t in tokens[declaration.first : declaration.last + 1] if t.kind == WORD}
-                self.declared |= parser.surroundings.expanded(words) if declaration.kind == "macro" else words
+                words = parser.surroundings.expanded(words) if declaration.kind == "macro" else words
+            for word in words:
+                self.declared.setdefault(word, set()).add(path)
+            if declaration.kind == "function":
+                inside = tokens[declaration.name_at + 1 : declaration.head_end]
+                self.taken.setdefault(declaration.name, set()).update(t.text for t in inside if t.kind == WORD)
+            if declaration.kind == "other" and tokens[declaration.last - 1].kind == WORD:
+                names.add(declaration.last - 1)  # `struct S;`
+        for name, count in asked(parser):
+            self.asked.setdefault(name, set()).add(count)
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
                 continue
@@ -55,6 +72,9 @@ class _Rest:
                 self.members.add(token.text)
                 continue
             self.used.add(token.text)
+            following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if index and tokens[index - 1].text in ("<", ",") and following in (">", ","):
+                self.arguments.add(token.text)
             if index + 1 < len(tokens) and (
                 tokens[index + 1].text in ("(", "<") or tokens[index + 1].kind == DIRECTIVE
             ):
@@ -67,11 +87,13 @@ def uncovering(
     """The pieces, with the label of their file, without which another kernel could have come out.
 
     A name that nothing refers to any more is harmless. So is a variable of the host that nothing else is called like:
-    what still uses its name has a parameter or a local variable of that name, or does not compile. The same holds of a
-    function whose name is not called. A type could have hidden another one, and a member decides what its class can do:
-    where such a name is used, only nvcc knows what it meant. A constructor of a class that stays matters to what asks
-    whether the class can be made. In a file that is linked to others, a declaration without its body would be
-    bound to what another file calls by that name.
+    what still uses its name has a parameter or a local variable of that name, or does not compile. A function that
+    device code cannot call matters where it asks about a call, or where the function hid another one of an outer
+    namespace. A type could have hidden another one, and a member decides what its class can do: where such a name is
+    used, only nvcc knows what it meant. A class that is still declared hides what it hid; it matters where code asks
+    about it, or about a function that takes it. A constructor of a class that stays matters to what asks whether the
+    class can be made. In a file that is linked to others, a declaration without its body would be bound to what another
+    file calls by that name.
     """
     rest = _Rest()
     for found in files.values():
@@ -83,20 +105,34 @@ def uncovering(
     for label, found in files.items():
         for passing in found.passed:
             names = [name.rpartition("::")[2].partition("<")[0].strip() for name in passing.name.split(", ")]
-            kind = "function" if passing.kind == "body" and linked else passing.kind
-            if kind not in _HARMLESS and any(
-                _is_taken(kind, name, rest) or (pasted and _is_pasted(name, rest.used)) for name in names
+            if passing.kind == "body" and linked:
+                passing_kind = "function"
+            elif passing.kind in _HARMLESS:
+                continue
+            else:
+                passing_kind = passing.kind
+            words = rest.used if passing.signature is None else rest.asked.keys()
+            if any(
+                _is_taken(passing_kind, name, passing.signature, rest) or (pasted and _is_pasted(name, words))
+                for name in names
             ):
                 yield label, passing
 
 
-def _is_taken(kind: str, name: str, rest: _Rest) -> bool:
+def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) -> bool:
+    if signature is not None:
+        asked = any(map(signature.takes, rest.asked.get(name, ())))
+        outer = (path for path in rest.declared.get(name, ()) if path == signature.path[: len(path)] != signature.path)
+        return asked or (kind == "function" and name in rest.used and any(True for _ in outer))
+    if kind == "class definition":
+        taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
+        return taken or name in rest.asked or (name in rest.arguments and rest.asks)
     if kind == "member":
         return name in rest.used or name in rest.members
     if name not in rest.used:
         return False
     if kind == "constructor":
-        return any(_ASKS.fullmatch(word) for word in rest.used)
+        return rest.asks
     if kind == "variable":
         return name in rest.declared
     return kind != "function" or name in rest.declared or name in rest.called

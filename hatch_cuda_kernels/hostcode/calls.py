@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How functions of the host can be called, and where device code asks about a call that it does not make.
+
+Device code cannot call a function of the host: nvcc refuses that. But in an operand that is not evaluated, such as that
+of `sizeof` or `decltype`, it can ask what the call would give, and then the function takes part in the choice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .declarations import Declaration, Parser
+from .tokens import WORD
+
+__all__ = ["ASKS", "Signature", "asked", "signature_of"]
+
+_ANY = 1_000_000
+_OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
+ASKS = re.compile(
+    r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|invoke_result\w*|result_of\w*"
+    r"|is_\w*(?:constructible|assignable|convertible|invocable|aggregate|trivial)\w*"
+)
+"""What lets code depend on what a class can be made of, and made to."""
+
+
+class Signature(NamedTuple):
+    """How a function can be called that only the host can call."""
+
+    least: int
+    most: int
+    path: tuple[str, ...]
+    """The namespaces that it is declared in."""
+
+    def takes(self, count: int | None) -> bool:
+        """Whether it may be meant by a call with that many arguments; None is not known."""
+        return count is None or self.least <= count <= self.most
+
+
+def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]) -> Signature:
+    """Signature of a function, by its list of parameters."""
+    opened = parser.next_of(declaration.name_at)
+    if parser.is_at(opened, "<"):
+        opened = parser.next_of(parser.angle(opened, parser.limit) or opened)
+    if not parser.is_at(opened, "(") or opened not in parser.match:
+        return Signature(0, _ANY, path)
+    least = most = 0
+    for first, last in _parts(parser, opened):
+        texts = [token.text for token in parser.tokens[first:last]]
+        if texts == ["void"]:
+            continue
+        if "..." in texts:
+            most = _ANY
+        else:
+            most += 1
+            least += "=" not in texts
+    return Signature(least, most, path)
+
+
+def asked(parser: Parser) -> Iterator[tuple[str, int | None]]:
+    """Names in operands that are not evaluated, each with the number of arguments that follow it, where it is told."""
+    around, tokens = parser.surroundings, parser.tokens
+    asking = {name for name in around.macros if not _OPERANDS.isdisjoint(around.expanded([name]))}
+    for index, token in enumerate(tokens):
+        if token.kind != WORD or not (token.text in _OPERANDS or token.text in asking or ASKS.fullmatch(token.text)):
+            continue
+        end = _operand_end(parser, index)
+        for inside in range(index, end):
+            name = tokens[inside].text
+            if tokens[inside].kind == WORD:
+                yield name, _count(parser, inside) if token.text not in asking else None
+                if name in around.macros:
+                    yield from ((word, None) for word in around.expanded([name]))
+
+
+def _operand_end(parser: Parser, index: int) -> int:
+    """One past the operand of the word at an index."""
+    following = parser.next_of(index)
+    if parser.is_at(following, "<"):
+        closed = parser.angle(following, parser.limit)
+        return index + 1 if closed is None else closed + 1
+    if parser.is_at(following, "(") and parser.tokens[index].text != "requires":
+        return parser.match.get(following, following) + 1
+    if parser.tokens[index].text in ("sizeof", "requires", "concept"):  # up to the end of the expression, and more
+        while following < len(parser.tokens) and parser.tokens[following].text != ";":
+            following = parser.next_of(parser.match.get(following, following))
+        return following
+    return index + 1
+
+
+def _count(parser: Parser, index: int) -> int | None:
+    """How many arguments follow a name; None where that is not told."""
+    opened = parser.next_of(index)
+    if parser.is_at(opened, "<"):
+        closed = parser.angle(opened, parser.limit)
+        opened = parser.next_of(closed) if closed is not None else opened
+    if not parser.is_at(opened, "(") or opened not in parser.match:
+        return None
+    parts = list(_parts(parser, opened))
+    words = {token.text for first, last in parts for token in parser.tokens[first:last]}
+    return None if "..." in words or not words.isdisjoint(parser.surroundings.macros) else len(parts)
+
+
+def _parts(parser: Parser, opened: int) -> Iterator[tuple[int, int]]:
+    """First and one past the last token of what stands between the commas of a parenthesis."""
+    start = index = opened + 1
+    closing = parser.match[opened]
+    while index < closing:
+        text = parser.tokens[index].text
+        inner = parser.match.get(index) if text in ("(", "[", "{") else None
+        if text == "<":
+            inner = parser.angle(index, closing)
+        if text == "," and inner is None:
+            yield start, index
+            start = index + 1
+        index = (index if inner is None else inner) + 1
+    if start < closing:
+        yield start, closing
