@@ -278,7 +278,8 @@ SHADOWING = {
     "a class": "#include <string>\nclass x { std::string s; virtual std::string t() = 0; };\nint n(x *);\n",
     "a specialisation of a template of the library": "#include <limits>\n#include <string>\n"
     "struct Own { int v; };\n"
-    "namespace std { template <> struct numeric_limits<Own> { static const int digits = 7; }; }\nvoid n(std::string);\n",
+    "namespace std { template <> struct numeric_limits<Own> { static const int digits = 7; }; }\n"
+    "void n(std::string);\n",
     "an overload with other arguments": "#include <string>\nvoid pick(std::string s, int) {}\n"
     "__device__ int pick(int v) { return v; }\ntypedef int T[sizeof(pick(1))];\n",
     "a function that has a pragma": '#include <string>\nvoid x() { _Pragma("unroll") for (std::string n;;); }\n',
