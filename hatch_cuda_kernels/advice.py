@@ -73,7 +73,7 @@ def repeat_command(job: CompileJob) -> str:
 
 def _hint(job: CompileJob, log: str) -> str:
     if missing := missing_headers(log):
-        return _header_hint(job, missing[0])
+        return _REMOVED.get(missing[0]) or _header_hint(job, missing[0])
     if log.startswith("__nv_nvrtc_builtin_header.h") and job.unit.defines:
         return (
             f"a macro ({', '.join(sorted(job.unit.defines))}) changes NVRTC's own header; give it a longer name, "
@@ -93,10 +93,18 @@ def _hint(job: CompileJob, log: str) -> str:
     for name in undefined:
         if name in _DECLARED_BY:
             return f"{name} is declared by <{_DECLARED_BY[name]}>, which this file does not include"
-    if macros := [name for name in undefined if re.fullmatch(r"[A-Z][A-Z0-9_]+", name)]:
+    macros = [name for name in undefined if re.fullmatch(r"_*[A-Z][A-Z0-9_]+", name)]
+    named = (macros or undefined)[:4]
+    line = "defines = { " + ", ".join(f'{name} = "..."' for name in named) + " }"
+    if macros:
         return (
-            f"{', '.join(macros[:4])}: a macro that a program sets when it compiles at run time, or that a build "
-            "passes with -D, goes into the table defines"
+            f"{', '.join(named)}: a macro that a program sets when it compiles at run time, or that a build passes "
+            f"with -D, goes into the table defines: {line}"
+        )
+    if undefined:
+        return (
+            f"nothing here declares {', '.join(named)}; what a program sets when it compiles at run time is written as "
+            f"{line}, and text that it puts before the source into a header that options.pre-include names"
         )
     return ""
 
@@ -110,7 +118,16 @@ def _instruction_hint(instruction: str, target: str, number: int) -> str:
     )
 
 
+_NO_REFERENCES = (
+    "texture and surface references are gone since CUDA 12, from nvcc as well; give the kernel a cudaTextureObject_t "
+    "or cudaSurfaceObject_t as a parameter"
+)
+_REMOVED = dict.fromkeys(("texture_fetch_functions.h", "surface_functions.h"), _NO_REFERENCES)
+"""Headers that the toolkit had once -> what to do."""
+
 _CAUSES = {
+    r"(?:texture|surface) is not a template|identifier \"(?:texture|surface)\"": _NO_REFERENCES,
+    r"--device-int128": "set options.device-int128 = true: nvcc for Linux has 128-bit integers unasked, NVRTC has not",
     r"annotation on lambda is not allowed": (
         "NVRTC has no extended lambdas (nvcc's --extended-lambda); inside a kernel leave the annotation out, for a "
         "lambda there is device code; elsewhere write a struct with a __device__ operator()"

@@ -31,11 +31,29 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ("sm_80", "constexpr int one() { return 1; }\n" + BODY.format("*p = one();"), "no --expt-relaxed-constexpr"),
         ("sm_80", BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", BODY.format("__half h = 1;"), "__half is declared by <cuda_fp16.h>"),
-        ("sm_80", BODY.format("*p = TILE_M;"), "TILE_M: a macro that a program sets .* goes into the table defines"),
+        (
+            "sm_80",
+            BODY.format("*p = TILE_M;"),
+            "TILE_M: a macro that a program sets .* goes into the table defines: .*TILE_M =",
+        ),
+        (
+            "sm_80",
+            BODY.format("*p = tile_m;"),
+            'nothing here declares tile_m.* defines = { tile_m = "..." }.*pre-include',
+        ),
+        (
+            "sm_80",
+            "texture<float, 1> t;\n" + BODY.format("*p = tex1Dfetch(t, 0);"),
+            "gone since CUDA 12.*TextureObject",
+        ),
+        ("sm_80", '#include "surface_functions.h"\n' + KERNEL, "gone since CUDA 12"),
+        ("sm_80", BODY.format("__int128 a = *p; *p = a * a;"), "options.device-int128 = true"),
         ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
     ],
-    ids="suffix family newer lambda launch constexpr std include macro host-header missing".split(),
+    ids=(
+        "suffix family newer lambda launch constexpr std include macro lower texture surface int128 host-header missing"
+    ).split(),
 )
 def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
     """A refusal whose cause is known says what to do."""

@@ -250,6 +250,10 @@ TEMPTING = {
     "asked-through-a-macro": "#include <string>\nstruct Big { int a[10]; };\n#define SIZE(x) int(sizeof(x))\n"
     "__device__ char foo(...);\ntemplate <class T> vendor_t bar(T);\nBig foo(int, std::string s = {});\n"
     "void host(std::string) {}\n" + USE % "SIZE(foo(1))",
+    "asked-in-a-macro": "struct Big { int a[10]; };\n__device__ char foo(...);\n#define BOTH(n) \\\n"
+    "__global__ void n##_k(int *x) { *x = sizeof(n(1)); } Big n(int) { return Big(); }\nBOTH(foo)\n",
+    "space-in-a-macro": "__device__ char foo(...);\n#define MAKE(S, n) __global__ void n##_k(int *x) { *x = 40; } \\\n"
+    "S int n(int) { return 40; }\nMAKE(__device__, foo)\nvoid host() { throw 1; }\n" + USE % "foo(1)",
     "hidden-function": "#include <string>\n__device__ int pick(int) { return 1; }\n"
     "namespace app { int pick(std::string s) { return 40; }\n" + USE % "pick(1)" + "}\n",
     "made-from-a-number": "#include <string>\nstruct Big { int a[10]; };\n"
@@ -275,6 +279,8 @@ TEMPTING = {
 
 
 SHADOWING = {
+    "a function in a macro": "#define BOTH(x, n) __global__ void x##_##n(int *p) { \\\n *p = __LINE__; \\\n} \\\n"
+    "void x(int *p) { \\\n x##_##n<<<1, 1>>>(p); \\\n}\nBOTH(y, z)\n",
     "a class": "#include <string>\nclass x { std::string s; virtual std::string t() = 0; };\nint n(x *);\n",
     "a specialisation of a template of the library": "#include <limits>\n#include <string>\n"
     "struct Own { int v; };\n"
@@ -295,7 +301,8 @@ def test_parameters_may_be_called_like_host_code(tmp_path: Path, text: str) -> N
     """A name of the host that a kernel's parameter or local variable has too is no reason to refuse."""
     kernel = 'extern "C" __global__ void k(float *x, int n) { x[n] = 1; }\nvoid run() { k<<<1, 1>>>(nullptr, 0); }\n'
     write(tmp_path, {"k.cu": text + kernel})
-    assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels == {"k": "k"}
+    kernels = compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels
+    assert kernels["k"] == "k" and kernels.keys() - {"k"} == ({"y_z"} if "BOTH" in text else set())
 
 
 def test_a_function_that_another_file_names(tmp_path: Path) -> None:

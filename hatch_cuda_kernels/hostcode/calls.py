@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
-from .tokens import WORD
+from .tokens import WORD, Token
 
-__all__ = ["ASKS", "Signature", "asked", "signature_of"]
+__all__ = ["ASKS", "Signature", "arguments_of", "asked", "signature_of"]
 
 _ANY = 1_000_000
 _OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
@@ -47,8 +47,8 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return Signature(0, _ANY, path)
     least = most = 0
-    for first, last in _parts(parser, opened):
-        texts = [token.text for token in parser.tokens[first:last]]
+    for part in arguments_of(parser, opened):
+        texts = [token.text for token in part]
         if texts == ["void"]:
             continue
         if "..." in texts:
@@ -98,23 +98,23 @@ def _count(parser: Parser, index: int) -> int | None:
         opened = parser.next_of(closed) if closed is not None else opened
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return None
-    parts = list(_parts(parser, opened))
-    words = {token.text for first, last in parts for token in parser.tokens[first:last]}
+    parts = list(arguments_of(parser, opened))
+    words = {token.text for part in parts for token in part}
     return None if "..." in words or not words.isdisjoint(parser.surroundings.macros) else len(parts)
 
 
-def _parts(parser: Parser, opened: int) -> Iterator[tuple[int, int]]:
-    """First and one past the last token of what stands between the commas of a parenthesis."""
+def arguments_of(parser: Parser, opened: int) -> Iterator[list[Token]]:
+    """What stands between the commas of a parenthesis."""
     start = index = opened + 1
-    closing = parser.match[opened]
+    closing = parser.match.get(opened, start)
     while index < closing:
         text = parser.tokens[index].text
         inner = parser.match.get(index) if text in ("(", "[", "{") else None
         if text == "<":
             inner = parser.angle(index, closing)
         if text == "," and inner is None:
-            yield start, index
+            yield parser.tokens[start:index]
             start = index + 1
         index = (index if inner is None else inner) + 1
     if start < closing:
-        yield start, closing
+        yield parser.tokens[start:closing]

@@ -94,7 +94,7 @@ HOST_HEADERS = re.compile(
     r"""
     (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|benchmark|nvbench|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
-      |Eigen|npp|EGL|GLES\d*)(?:/.*)?
+      |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
     |thrust/(?!(?:tuple|pair|functional)\.h|iterator/|type_traits/|detail/).*
     |cub/(?:cub\.cuh|device/.*)
@@ -103,13 +103,14 @@ HOST_HEADERS = re.compile(
       |ostream|print|queue|random|regex|set|shared_mutex|sstream|stack|stacktrace|stdexcept|stop_token|streambuf
       |string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray
       |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
-    |(?:aio|alloca|conio|ctype|cpuid|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|getopt|glob|immintrin|intrin|inttypes
+    |(?:aio|alloca|conio|ctype|cpuid|cxxabi|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|fnmatch|ftw|getopt
+      |glob|iconv|immintrin|intrin|inttypes
       |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
-      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syslog|tchar|termios|time_host|unistd|wchar|Windows
-      |windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
+      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syscall|sysexits|syslog|tchar|termios|time_host
+      |ucontext|unistd|utime|wchar|wordexp|Windows|windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
       |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
-      |cuda_(?:gl|egl|vdpau|d3d\w*)_interop|cuda(?:GL|EGL|VDPAU|D3D\w*)?|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
+      |cuda_(?:gl|egl|vdpau|d3d\w*)_interop|cuda(?:GL|EGL|VDPAU|D3D\w*|Profiler)?(?:Typedefs)?|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
     """,
     re.VERBOSE,
 )

@@ -16,6 +16,7 @@ from .declarations import Declaration, Parser
 from .editing import Editor
 from .launches import Launch, find_launches
 from .names import HOST, HOST_HEADERS, HOST_MACROS, HOST_NAMESPACES, HOST_STD, HOST_TYPES, MACRO_NAME, NO_SPACE, SPACES
+from .replacements import host_parts, without
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
 
@@ -96,6 +97,8 @@ class Pass:
         self.surroundings = surroundings
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
+        self.parsers = [self.parser]
+        """Of all files in which macros of this one may be used."""
 
     def run(
         self, further: Mapping[int, str] | None = None, whole: Collection[int] = (), moved: Collection[int] = ()
@@ -147,6 +150,13 @@ class Pass:
         for declaration in erased:
             self._erase(declaration, editor)
         for index, token in enumerate(parser.tokens):
+            if token.kind == DIRECTIVE and (parts := list(host_parts(token.text, self.parsers))):
+                editor.cut(index, index, without(token.text, parts))
+                for part in parts:
+                    line = parser.line(index) + token.text.count("\n", 0, part.start)
+                    self.passed.append(
+                        Passing(line, "function", ", ".join(part.names), "host code in a macro", part.signature)
+                    )
             if token.kind == DIRECTIVE and (match := INCLUDE.match(token.text)):
                 name = posixpath.normpath(match[1] or match[2])
                 if index in more or self._is_host_header(name):

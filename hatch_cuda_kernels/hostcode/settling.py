@@ -61,6 +61,8 @@ def settle(
     passes = {
         label: _Amendment(Pass(data, surroundings, keep.get(label, ()), keep_names)) for label, data in files.items()
     }
+    for amendment in passes.values():
+        amendment.state.parsers += [other.parser for other in passes.values() if other is not amendment]
     scopes: dict[str, set[str]] = {}
     mentioned: set[str] = set()
     for amendment in passes.values():
