@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from .absence import asks_for, outline, suspects
 from .account import Reporter, all_errors, build_report, show_warnings, write_report
 from .arch import Architecture, expand_architectures, unsupported_reason
 from .assembly import assemble, image_file, origins_of, shipped_files
@@ -102,7 +103,7 @@ def _build(
         ]
         images, finished = _compile(jobs, config, root, cache, pool, reporter, put, start)
         if config.jit:
-            _check_fallback(jobs, images, toolchain, config, cache, pool)
+            _check_fallback(jobs, images, toolchain, config, cache, pool, reporter)
         for place, count in cache.pending():
             reporter.info(f"{count} images are on their way to {place}")
     show_warnings(images, targets, toolchain, reporter)
@@ -242,34 +243,38 @@ def _check_fallback(
     config: Config,
     cache: KernelCache,
     pool: Pool,
+    reporter: Reporter,
 ) -> None:
     """Raise ConfigurationError where a header is nowhere to be found that some other architecture needs.
 
-    A quoted include that nothing answers is compiled around by the architectures asked for; whether the fallback would
-    stumble over it on another one is found by compiling for those. Sources without such an include cost nothing here.
+    A quoted include that nothing answers is compiled around by the architectures asked for. Whether the fallback would
+    stumble over it on another one is told by an outline of the source (see absence.py), or where that does not tell by
+    compiling for it. Sources without such an include cost nothing here.
     """
-    suspects: dict[Unit, set[str]] = {}
+    absent = suspects(images)
+    if not absent:
+        return
+    asked: dict[Unit, set[int]] = {}
     for job in jobs:
-        names = {name for _, name in job.unit.closure.unresolved} & set(images[job].reads.missing)
-        if names:
-            suspects.setdefault(job.unit, set()).update(names)
+        asked.setdefault(job.unit, set()).add(job.architecture.number)
     others = [
         make_job(unit, Architecture(number), toolchain)
-        for unit in suspects
+        for unit in absent
         for number in toolchain.supported
-        if number not in {job.architecture.number for job in jobs if job.unit is unit}
+        if number not in asked[unit]
     ]
-    known = {job for job, _ in cache.lookup_each(others)}
-    others = [job for job in others if job not in known]
+    outlines = {unit: outline(unit, names) for unit, names in absent.items()}
+    quick = {
+        make_job(short, job.architecture, toolchain): job for job in others if (short := outlines[job.unit]) is not None
+    }
+    passed = {quick[job] for job, result in _besides(list(quick), config, cache, pool) if not _failed(result)}
     problems: dict[str, None] = {}
-    if others:
-        for job, result in _results(others, config, cache, pool):
-            if isinstance(result, CompiledImage):
-                cache.store(job, result)
-                continue
-            for name in suspects[job.unit]:
-                if f'cannot open source file "{name}"' in str(result):
-                    problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = None
+    left = [job for job in others if job not in passed]
+    for done, (job, result) in enumerate(_besides(left, config, cache, pool), 1):
+        reporter.step(done, len(left), f"{job}: whether it needs {', '.join(sorted(absent[job.unit]))}")
+        for name in absent[job.unit] if _failed(result) else ():
+            if asks_for(name, str(result)):
+                problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = None
     if problems:
         raise ConfigurationError(
             numbered(
@@ -278,6 +283,25 @@ def _check_fallback(
                 problems,
             )
         )
+
+
+def _failed(result: Result) -> bool:
+    return not isinstance(result, CompiledImage)
+
+
+def _besides(
+    jobs: Sequence[CompileJob], config: Config, cache: KernelCache, pool: Pool
+) -> Iterator[tuple[CompileJob, Result]]:
+    """The results of jobs whose images go into no wheel, but into the cache."""
+    known = set()
+    for job, image in cache.lookup_each(jobs):
+        known.add(job)
+        yield job, image
+    missing = [job for job in jobs if job not in known]
+    for job, result in _results(missing, config, cache, pool) if missing else ():
+        if isinstance(result, CompiledImage):
+            cache.store(job, result)
+        yield job, result
 
 
 def _check_budgets(config: Config, manifests: Sequence[Manifest], where: str, reporter: Reporter) -> None:

@@ -19,13 +19,14 @@ ARROWS = {
     "__init__": "_version arguments errors loader selection",
     "__main__": "cli",
     "_version": "",
+    "absence": "plan sources",
     "account": "advice arch errors plan toolchain",
     "advice": "arch installed plan sources toolkit",
     "arch": "",
     "arguments": "catalog errors",
     "assembly": "config errors manifest modules plan sbom sources toolchain variants",
     "budgets": "config display errors manifest",
-    "build": "account arch assembly budgets cache config costs display errors jobs machine "
+    "build": "absence account arch assembly budgets cache config costs display errors jobs machine "
     "manifest modules nvrtc plan pool sbom sources toolchain",
     "cache": "errors plan records stores.directory stores.layers stores.location stores.opening stores.state toolkit",
     "catalog": "arch errors manifest package selection variants",
