@@ -16,18 +16,24 @@ __all__ = ["deduce"]
 
 _OPTIONS = frozenset("std builtin-move-forward builtin-initializer-list device-int128 device-float128".split())
 """Options that decide what a text means; others could silence what the compiler tells."""
+_TRIES = 4
 
 
 def deduce(
     job: CompileJob, space: Workspace, asked: Instances, around: Surroundings, passed: Mapping[str, PassedOver]
 ) -> Instances:
-    """`asked` with all that the compiler tells; `passed` are the job's files as they are passed over."""
+    """`asked` with all that the compiler tells; `passed` are the job's files as they are passed over.
+
+    What the compiler does not know of the host is declared, and it is asked again.
+    """
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
-    absent = {label: {p.line for p in found.passed if p.kind == "include"} for label, found in passed.items()}
-    probe = make_probe(texts, around, absent)
-    whole = [dataclasses.replace(found, data=texts[label]) for label, found in passed.items()]
+    probe = make_probe(texts, around, {label: found.passed for label, found in passed.items()})
+    ahead = prelude(dataclasses.replace(found, data=texts[label]) for label, found in passed.items())
     options = {name: value for name, value in unit.options.items() if name in _OPTIONS}
     plain = dataclasses.replace(job, unit=dataclasses.replace(unit, options=options))
-    log = front_end_log(plain, space, Shown(probe.texts, prelude(whole) + probe.prelude))
-    return asked.told(probe.instances(log), everything=probe.is_complete(log))
+    for _ in range(_TRIES):
+        probe.heed(front_end_log(plain, space, Shown(probe.texts, ahead + probe.prelude)))
+        if not probe.goes_on:
+            break
+    return asked.told(probe.instances, everything=probe.complete)

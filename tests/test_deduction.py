@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jobs import compile_alone, make_job, write
 
-from hatch_cuda_kernels.hostcode import Surroundings, make_probe
+from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe
 from hatch_cuda_kernels.nvrtc import Shown, Workspace, front_end_log
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 
@@ -33,7 +33,8 @@ class TestProbe:
             "}\n"
             "void f(float *x) {\n  scale<<<1,\n 2, (1 < 2) >> 1\n>>>(x, 1); RUN(float);\n}\n"
         )
-        probe = make_probe({"k.cu": text.encode()}, Surroundings.of([text.encode()]), {"k.cu": {1}})
+        passed = [Passing(1, "include", "vector")]
+        probe = make_probe({"k.cu": text.encode()}, Surroundings.of([text.encode()]), {"k.cu": passed})
         shown = probe.texts["k.cu"].decode()
         assert shown.count("\n") == text.count("\n")
         lines = shown.split("\n")

@@ -15,11 +15,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
 from .editing import Editor
+from .hosttypes import ANYTHING, declarations
+from .passing import Passing
 from .sites import File, parameters
+from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE
 
@@ -37,7 +41,9 @@ _REPORT = re.compile(
     r'\s*instantiation of "[^\n]*"(?: at line (?P<line>\d+)(?: of (?P<other>[^\n]*))?)?[ ]*$',
     re.MULTILINE,
 )
-_ERROR = re.compile(r"^[^\n]*(?:: (?:catastrophic )?error\b|Error limit reached)", re.MULTILINE)
+_UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
+"""Errors of what is fine on the host."""
+_ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit")
 _PRELUDE = b"".join(
     b"#undef %s\n#define %s\n" % (re.split(rb"[ (]", name)[0], name)
     for name in (
@@ -69,17 +75,45 @@ class _Kernel(NamedTuple):
     """Names of the template parameters, up to one that has none; a pack ends in three dots."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Probe:
     """What the compiler is shown in place of the files, and what its messages tell."""
 
     texts: Mapping[str, bytes] = field(repr=False)
     kernels: Sequence[_Kernel]
-    prelude: bytes = field(default=_PRELUDE, repr=False)
-    """To be read before the texts."""
+    declared: Collection[str]
+    """Names that the files declare themselves."""
+    known: bytes = field(repr=False)
+    """Declarations of what is known of libraries of the host."""
+    introduced: set[Name]
+    """Names that are declared besides, as something that can be anything."""
+    instances: list[Instance] = field(default_factory=list)
+    """The instances that the files ask for, as far as the compiler understood them."""
+    complete: bool = False
+    """Whether these are all, since it understood everything."""
+    goes_on: bool = True
+    """Whether it may tell more when it is asked again."""
 
-    def instances(self, log: str) -> Iterator[Instance]:
-        """The instances that the files ask for, as far as the compiler understood them."""
+    @property
+    def prelude(self) -> bytes:
+        """What is to be read before the texts."""
+        return _PRELUDE + self.known + introduced(self.introduced, self._shown)
+
+    @cached_property
+    def _shown(self) -> list[str]:
+        return [text.decode("latin-1") for text in self.texts.values()]
+
+    def heed(self, log: str) -> None:
+        """Read the compiler's messages."""
+        found = dict.fromkeys([*self.instances, *self._told(log)])
+        vague = {each for each in found if ANYTHING in each.expression}
+        self.instances = [each for each in found if each not in vague]
+        self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
+        more = {name for name in unknown(log, self._shown) if name[-1] not in self.declared} - self.introduced
+        self.introduced |= more
+        self.goes_on = bool(more)
+
+    def _told(self, log: str) -> Iterator[Instance]:
         for match in _REPORT.finditer(log):
             kernel = self.kernels[int(match["kernel"])]
             arguments = _arguments(match["given"], kernel.parameters)
@@ -88,21 +122,28 @@ class Probe:
                 expression = f"{kernel.name}<{', '.join(arguments)}>"
                 yield Instance(match["other"] or match["file"], int(match["line"] or 0), name, expression)
 
-    @staticmethod
-    def is_complete(log: str) -> bool:
-        """Whether the compiler understood all of the host's code."""
-        return _ERROR.search(log) is None
+
+def _is_harmless(name: Name) -> bool:
+    """Whether a name is one of CUDA's runtime or of the C library, or gives a tensor: no type depends on it."""
+    return len(name) == 1 or name[0] in ("at", "torch", "c10")
 
 
-def make_probe(files: Mapping[str, bytes], surroundings: Surroundings, absent: Mapping[str, Collection[int]]) -> Probe:
-    """Rewrite files; `absent` has the lines of each on which a header of the host is included."""
+def make_probe(
+    files: Mapping[str, bytes], surroundings: Surroundings, passed: Mapping[str, Collection[Passing]]
+) -> Probe:
+    """Rewrite files; `passed` is what of each is passed over: its headers of the host stay out of the probe as well."""
     texts: dict[str, bytes] = {}
     kernels: list[_Kernel] = []
+    declared: set[str] = set()
     for label, data in files.items():
         file = File(label, data.decode("latin-1"), surroundings)
         editor = Editor(file.parser)
+        gone = {(p.kind, p.line) for p in passed.get(label, ()) if p.kind in ("include", "macro")}
         for declaration in file.parser.declarations:
-            if (
+            declared.add(declaration.name)
+            if declaration.kind == "macro" and ("macro", file.parser.line(declaration.first)) in gone:
+                editor.cut(declaration.first, declaration.last)
+            elif (
                 declaration.kind == "function"
                 and declaration.body >= 0
                 and any(_KERNEL in surroundings.expanded([word]) for word in declaration.words)
@@ -113,9 +154,13 @@ def make_probe(files: Mapping[str, bytes], surroundings: Surroundings, absent: M
                 else:
                     editor.cut(declaration.body, declaration.last, f"{{ {report} }}")
         _rewrite_launches(file.parser, editor)
-        _rewrite_directives(file.parser, editor, absent.get(label, ()))
+        _rewrite_directives(file.parser, editor, {line for kind, line in gone if kind == "include"})
         texts[label] = editor.result().encode("latin-1")
-    return Probe(texts, kernels)
+    absent = [p.name for found in passed.values() for p in found if p.kind == "include"]
+    known = declarations(absent, files.values())
+    shown = [text.decode("latin-1") for text in texts.values()]
+    missing = expected(shown, known.decode(), surroundings.namespaces)
+    return Probe(texts, kernels, declared, known, {name for name in missing if name[-1] not in declared})
 
 
 def _report(file: File, declaration: Declaration, editor: Editor, kernels: list[_Kernel]) -> str:

@@ -1,0 +1,336 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Declarations for a probe (see `probing`) of what libraries of the host are known to have, as far as the types of a
+launch's arguments depend on it. No definition, no behaviour: a front end has to tell types, nothing runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+__all__ = ["ANYTHING", "BRACED", "METHODS", "declarations"]
+
+_NAMESPACE = "hatch_cuda_kernels_host"
+ANYTHING = f"{_NAMESPACE}::anything"
+"""A type of the probe that stands for what is not known."""
+
+
+def _many(head: str, names: str, tail: str) -> str:
+    """One template for each name."""
+    return " ".join(f"{head} {name}{tail}" for name in names.split())
+
+
+BRACED = ", ".join([ANYTHING, *[f"{ANYTHING} = {ANYTHING}()"] * 5])
+"""Parameters that also take lists in braces, which no template does."""
+_OPERATORS = "+ - * / % & | ^ << >> < > <= >= == != && || += -= *= /= =".split()
+_ANYTHING = f"""
+namespace {_NAMESPACE} {{
+struct anything {{
+    template <class... A> anything(A &&...);
+    template <class A> operator A() const;
+    template <class... A> anything operator()(A &&...) const;
+    template <class A> anything operator[](A &&) const;
+    anything operator*() const;
+    anything operator-() const;
+    bool operator!() const;
+    {" ".join(f"template <class A> anything operator{sign}(A &&) const;" for sign in _OPERATORS)}
+}};
+template <class> struct type_of;
+template <class T> struct sequence {{
+    template <class... A> sequence(A &&...);
+    using value_type = T;
+    using size_type = unsigned long;
+    using pointer = T *;
+    using iterator = T *;
+    using const_iterator = const T *;
+    T *data(); const T *data() const;
+    unsigned long size() const, capacity() const, length() const;
+    bool empty() const;
+    T &operator[](unsigned long); const T &operator[](unsigned long) const;
+    T &at(unsigned long); const T &at(unsigned long) const;
+    T &front(); const T &front() const; T &back(); const T &back() const;
+    T *begin(); const T *begin() const; T *end(); const T *end() const; const T *cbegin() const; const T *cend() const;
+    {_many("template <class... A> void", "push_back resize reserve assign clear swap", "(A &&...);")}
+    template <class... A> T &emplace_back(A &&...);
+    {_many("template <class... A> T *", "insert erase", "(A &&...);")}
+    void pop_back(), shrink_to_fit();
+}};
+template <class T> struct owner {{
+    template <class... A> owner(A &&...);
+    using element_type = T;
+    T *get() const, *operator->() const, *release();
+    T &operator*() const, &operator[](unsigned long) const;
+    template <class... A> void reset(A &&...);
+    explicit operator bool() const;
+}};
+template <class T> struct bare {{ using type = T; }};
+template <class T> struct bare<T[]> {{ using type = T; }};
+template <class K, class V> struct table {{
+    template <class... A> table(A &&...);
+    struct value_type {{ K first; V second; }};
+    using key_type = K; using mapped_type = V; using iterator = value_type *;
+    V &operator[](const K &), &at(const K &); const V &at(const K &) const;
+    value_type *begin() const, *end() const, *find(const K &) const;
+    unsigned long size() const, count(const K &) const;
+    bool empty() const;
+    {_many("template <class... A> anything", "insert emplace erase", "(A &&...);")}
+    void clear();
+}};
+struct text : sequence<char> {{
+    template <class... A> text(A &&...);
+    const char *c_str() const;
+    template <class A> text &operator+=(A &&);
+    template <class... A> text substr(A &&...) const;
+    template <class... A> unsigned long find(A &&...) const;
+    static constexpr unsigned long npos = -1;
+}};
+template <class A> text operator+(const text &, A &&);
+template <class A> text operator+(const char *, const text &);
+template <class A> bool operator==(const text &, A &&);
+template <class A> bool operator!=(const text &, A &&);
+struct stream {{
+    template <class... A> stream(A &&...);
+    template <class A> stream &operator<<(const A &);
+    template <class A> stream &operator>>(A &&);
+    {_many("template <class... A> stream &", "write read flush", "(A &&...);")}
+    text str() const;
+    explicit operator bool() const;
+}};
+struct problem {{
+    template <class... A> problem(A &&...);
+    const char *what() const;
+}};
+}}
+"""
+
+_STANDARD = f"""
+namespace std {{
+template <class T, class...> struct vector : {_NAMESPACE}::sequence<T> {{
+    template <class... A> vector(A &&...);
+    vector(std::initializer_list<T>);
+}};
+template <class T, class...> struct deque : {_NAMESPACE}::sequence<T> {{ template <class... A> deque(A &&...); }};
+template <class T, class...> struct list : {_NAMESPACE}::sequence<T> {{ template <class... A> list(A &&...); }};
+template <class T, class...> struct set : {_NAMESPACE}::sequence<T> {{ template <class... A> set(A &&...); }};
+template <class T, class...> struct unordered_set : {_NAMESPACE}::sequence<T> {{
+    template <class... A> unordered_set(A &&...);
+}};
+template <class K, class V, class...> struct map : {_NAMESPACE}::table<K, V> {{ template <class... A> map(A &&...); }};
+template <class K, class V, class...> struct unordered_map : {_NAMESPACE}::table<K, V> {{
+    template <class... A> unordered_map(A &&...);
+}};
+template <class T, class...> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
+    template <class... A> unique_ptr(A &&...);
+}};
+template <class T> struct shared_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
+    template <class... A> shared_ptr(A &&...);
+}};
+template <class T, class... A> unique_ptr<T> make_unique(A &&...);
+template <class T, class... A> shared_ptr<T> make_shared(A &&...);
+template <class> struct function;
+template <class R, class... P> struct function<R(P...)> {{
+    template <class... A> function(A &&...);
+    R operator()(P...) const;
+    explicit operator bool() const;
+}};
+using string = {_NAMESPACE}::text;
+template <class A> string to_string(A);
+struct ostream : {_NAMESPACE}::stream {{}};
+struct istream : {_NAMESPACE}::stream {{}};
+using stringstream = {_NAMESPACE}::stream; using ostringstream = stringstream; using istringstream = stringstream;
+using ofstream = stringstream; using ifstream = stringstream; using fstream = stringstream;
+extern {_NAMESPACE}::stream cout, cerr, clog, cin;
+extern {_NAMESPACE}::anything endl, flush, fixed, boolalpha, hex, dec;
+{_many(f"template <class... A> {_NAMESPACE}::anything", "setw setprecision setfill", "(A &&...);")}
+using exception = {_NAMESPACE}::problem; using runtime_error = exception; using logic_error = exception;
+using invalid_argument = exception; using out_of_range = exception; using domain_error = exception;
+using bad_alloc = exception; using length_error = exception; using overflow_error = exception;
+struct mutex {{ void lock(), unlock(); }};
+struct recursive_mutex {{ void lock(), unlock(); }};
+template <class...> struct lock_guard {{ template <class... A> lock_guard(A &&...); }};
+template <class...> struct unique_lock {{ template <class... A> unique_lock(A &&...); void lock(), unlock(); }};
+{_many("template <class... A> void", "sort stable_sort shuffle", "(A &&...);")}
+}}
+"""
+
+_RUNTIME = """
+template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *, void (*)(P...), A &&...);
+template <class K, class... A> cudaError_t cudaLaunchKernel(K *, dim3, dim3, void **, A...);
+template <class K, class... A> cudaError_t cudaLaunchCooperativeKernel(K *, dim3, dim3, void **, A...);
+"""
+
+_THRUST = f"""
+namespace thrust {{
+template <class T> struct device_ptr {{
+    template <class... A> device_ptr(A &&...);
+    T *get() const;
+    T &operator*() const, &operator[](long) const;
+    device_ptr operator+(long) const, operator-(long) const;
+}};
+template <class T> device_ptr<T> device_pointer_cast(T *);
+template <class T> T *raw_pointer_cast(device_ptr<T>);
+template <class T> T *raw_pointer_cast(T *);
+template <class T, class...> struct device_vector : {_NAMESPACE}::sequence<T> {{
+    template <class... A> device_vector(A &&...);
+    device_ptr<T> data() const, begin() const, end() const;
+}};
+template <class T, class...> struct host_vector : {_NAMESPACE}::sequence<T> {{
+    template <class... A> host_vector(A &&...);
+}};
+}}
+"""
+
+_METHODS = """
+    to contiguous view reshape flatten clone detach transpose permute squeeze unsqueeze select slice narrow t
+    expand expand_as cpu cuda type_as zero_ fill_ copy_ add add_ sub mul mul_ div div_ sum mean max min abs index
+    index_select gather repeat toType view_as new_empty new_zeros empty_like zeros_like resize_ set_requires_grad
+    masked_select nonzero sort argsort cumsum matmul mm bmm round floor ceil exp log sqrt pow clamp grad
+"""
+METHODS = frozenset(_METHODS.split())
+"""Members of tensors; some functions are called like them."""
+_TYPES = {
+    "Byte": "unsigned char",
+    "Char": "signed char",
+    "Short": "short",
+    "Int": "int",
+    "Long": "long",
+    "Half": "c10::Half",
+    "Float": "float",
+    "Double": "double",
+    "Bool": "bool",
+    "BFloat16": "c10::BFloat16",
+}
+_SMALL = "".join(
+    f"struct {name} {{ {name}(); template <class A> {name}(A); operator float() const; unsigned short x; }};\n"
+    for name in ("Half", "BFloat16")
+)
+_TORCH = f"""
+namespace c10 {{
+{_SMALL}
+enum class ScalarType : signed char {{ {", ".join(_TYPES)}, Undefined }};
+struct Device {{ template <class... A> Device(A &&...); int index() const; bool is_cuda() const; }};
+struct TensorOptions {{
+    template <class... A> TensorOptions(A &&...);
+    {_many("template <class... A> TensorOptions", "dtype device layout requires_grad", "(A &&...) const;")}
+}};
+{" ".join(f"constexpr ScalarType k{name} = ScalarType::{name};" for name in _TYPES)}
+constexpr ScalarType kFloat32 = ScalarType::Float, kFloat64 = ScalarType::Double, kFloat16 = ScalarType::Half;
+constexpr ScalarType kInt32 = ScalarType::Int, kInt64 = ScalarType::Long, kInt16 = ScalarType::Short;
+constexpr ScalarType kInt8 = ScalarType::Char, kUInt8 = ScalarType::Byte;
+template <class T> struct optional : {_NAMESPACE}::owner<T> {{
+    template <class... A> optional(A &&...);
+    bool has_value() const;
+    T &value() const;
+    template <class A> T value_or(A &&) const;
+}};
+template <class T> struct ArrayRef : {_NAMESPACE}::sequence<T> {{ template <class... A> ArrayRef(A &&...); }};
+using IntArrayRef = ArrayRef<long>;
+namespace cuda {{
+struct CUDAStream {{ operator cudaStream_t() const; cudaStream_t stream() const; }};
+{_many("template <class... A> CUDAStream", "getCurrentCUDAStream getStreamFromPool getDefaultCUDAStream", "(A &&...);")}
+struct CUDAGuard {{ template <class... A> CUDAGuard(A &&...); }};
+struct OptionalCUDAGuard {{ template <class... A> OptionalCUDAGuard(A &&...); }};
+}}
+}}
+namespace at {{
+using namespace c10;
+struct Scalar {{ template <class... A> Scalar(A &&...); template <class T> T to() const; }};
+struct Tensor {{
+    template <class... A> Tensor(A &&...);
+    template <class T> T *data_ptr() const;
+    template <class T> T *data() const;
+    template <class T> T *mutable_data_ptr() const;
+    template <class T> const T *const_data_ptr() const;
+    void *data_ptr() const, *mutable_data_ptr() const;
+    const void *const_data_ptr() const;
+    long size(long) const, stride(long) const, numel() const, dim() const, ndimension() const, nbytes() const;
+    long element_size() const, itemsize() const, get_device() const, storage_offset() const;
+    IntArrayRef sizes() const, strides() const;
+    ScalarType scalar_type() const, dtype() const;
+    {_NAMESPACE}::anything type() const, storage() const;
+    TensorOptions options() const;
+    Device device() const;
+    bool is_cuda() const, is_contiguous() const, defined() const, requires_grad() const, is_cpu() const;
+    bool is_floating_point() const;
+    template <class... A> bool is_contiguous(A &&...) const;
+    template <class T> T item() const;
+    {_many("template <class... A> Tensor", _METHODS, "(A &&...) const;")}
+    {_many("Tensor", _METHODS, f"({BRACED}) const;")}
+    Tensor operator[](long) const;
+}};
+{" ".join(f"template <class A> Tensor operator{sign}(const Tensor &, A &&);" for sign in "+-*/")}
+using TensorList = ArrayRef<Tensor>;
+using DeviceGuard = c10::cuda::CUDAGuard;
+template <class T, bool> struct accumulated {{ using type = decltype(T() + 0L); }};
+template <bool B> struct accumulated<float, B> {{ using type = float; }};
+template <bool B> struct accumulated<Half, B> {{ using type = float; }};
+template <bool B> struct accumulated<BFloat16, B> {{ using type = float; }};
+template <class T, bool B> using acc_type = typename accumulated<T, B>::type;
+template <class T> using opmath_type = typename accumulated<T, true>::type;
+
+namespace cuda {{
+using namespace c10::cuda;
+cudaDeviceProp *getCurrentDeviceProperties(), *getDeviceProperties(long);
+}}
+}}
+namespace torch {{
+using namespace at;
+}}
+namespace {_NAMESPACE} {{
+template <c10::ScalarType> struct scalar;
+{" ".join(f"template <> struct scalar<c10::k{kind}> {{ using type = {name}; }};" for kind, name in _TYPES.items())}
+}}
+"""
+
+_KINDS = {
+    "FLOATING_TYPES": "Double Float",
+    "REDUCED_FLOATING_TYPES": "Half BFloat16",
+    "INTEGRAL_TYPES": "Byte Char Int Long Short",
+    "ALL_TYPES": "Byte Char Double Float Int Long Short",
+    "FLOATING_AND_COMPLEX_TYPES": "Double Float",
+    "ALL_TYPES_AND_COMPLEX": "Byte Char Double Float Int Long Short",
+}
+_SCALAR = f"typename {_NAMESPACE}::scalar<(kind)>::type"
+_COUNTS = ("_AND", "_AND2", "_AND3", "_AND4", "_AND5")
+
+
+def _dispatches() -> str:
+    """PyTorch's dispatches over tensor types, as macros that run their code for each of the types."""
+    index = " ".join(f"AT_DISPATCH_CASE_AS(c10::k{kind}, index_t, __VA_ARGS__)" for kind in ("Int", "Long"))
+    lines = [
+        f"#define AT_DISPATCH_CASE_AS(kind, name, ...) {{ using name = {_SCALAR}; (void)(__VA_ARGS__)(); }}",
+        "#define AT_DISPATCH_CASE(kind, ...) AT_DISPATCH_CASE_AS(kind, scalar_t, __VA_ARGS__)",
+        "#define AT_PRIVATE_CASE_TYPE_USING_HINT(kind, name, ...) AT_DISPATCH_CASE_AS(kind, name, __VA_ARGS__)",
+        "#define AT_DISPATCH_SWITCH(type, name, ...) [&] { (void)(type); __VA_ARGS__ }()",
+        f"#define AT_DISPATCH_INDEX_TYPES(type, name, ...) AT_DISPATCH_SWITCH(type, name, {index})",
+    ]
+    for kind, names in _KINDS.items():
+        cases = " ".join(f"AT_DISPATCH_CASE(c10::ScalarType::{name}, __VA_ARGS__)" for name in names.split())
+        lines.append(f"#define AT_DISPATCH_CASE_{kind}(...) {cases}")
+        call = f"AT_DISPATCH_CASE_{kind}(__VA_ARGS__)"
+        lines.append(f"#define AT_DISPATCH_{kind}(type, name, ...) AT_DISPATCH_SWITCH(type, name, {call})")
+        half = f"{call} AT_DISPATCH_CASE(c10::kHalf, __VA_ARGS__)"
+        lines.append(f"#define AT_DISPATCH_{kind}_AND_HALF(type, name, ...) AT_DISPATCH_SWITCH(type, name, {half})")
+        for count, suffix in enumerate(_COUNTS, 1):
+            more = [f"more{index}" for index in range(count)]
+            also = " ".join(f"AT_DISPATCH_CASE({each}, __VA_ARGS__)" for each in more)
+            head = f"{kind}{suffix}({', '.join(more)}"
+            lines.append(f"#define AT_DISPATCH_CASE_{head}, ...) {call} {also}")
+            lines.append(f"#define AT_DISPATCH_{head}, type, name, ...) AT_DISPATCH_SWITCH(type, name, {call} {also})")
+    return "".join(f"{line}\n" for line in lines)
+
+
+_OF_TORCH = re.compile(r"(?:torch|ATen|c10|caffe2|THC)/")
+_OF_THRUST = re.compile(r"thrust/")
+_LAUNCHES = re.compile(rb"\bcudaLaunch(?:Cooperative)?Kernel")
+
+
+def declarations(absent: Iterable[str], texts: Iterable[bytes]) -> bytes:
+    """What to read before the texts of a probe, by the names of the headers that were passed over."""
+    names = list(absent)
+    found = [_ANYTHING, _STANDARD if names else ""]
+    found += [_TORCH, _dispatches()] if any(map(_OF_TORCH.match, names)) else []
+    found += [_THRUST] if any(map(_OF_THRUST.match, names)) else []
+    found += [_RUNTIME] if any(_LAUNCHES.search(text) for text in texts) else []
+    return "".join(found).encode()

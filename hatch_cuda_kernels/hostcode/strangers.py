@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Declarations for a probe (see `probing`) of what no file declares and the compiler does not know: by how the files
+use it, a function, a type or a value, of a type that converts to any. So that a library which is not there costs the
+launches that depend on it, and not what stands beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from .hosttypes import ANYTHING, BRACED, METHODS
+from .names import HOST_NAMESPACES
+
+__all__ = ["Name", "expected", "introduced", "unknown"]
+
+Name = tuple[str, ...]
+"""A name with the namespaces around it."""
+
+_MEMBER = re.compile(r'error: namespace "(?P<space>\w+(?:::\w+)*)" has no (?:actual )?member "(?P<name>\w+)"')
+_PLAIN = re.compile(r'error: identifier "(?P<name>\w+)" is undefined')
+_SPACE = re.compile(
+    r'error: (?:name followed by "::" must be a class or namespace name|name must be a namespace name)\n'
+    r"  (?P<line>[^\n]*)\n  (?P<caret> *)\^"
+)
+_CHAIN = re.compile(r"(?<![\w:])(?:::\s*)?([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+)")
+_RUNTIME = re.compile(
+    r"\b(?:cuda[A-Z]\w*|exit|abort|fprintf|fflush|perror|TORCH_\w*CHECK\w*|(?:AT|C10)_\w*CHECK|device_of)(?=\s*\()"
+)
+_TENSORS = ("at", "torch")
+"""Namespaces whose unknown functions give tensors."""
+_CONSTANT = re.compile(r"k[A-Z0-9]\w*")
+_CALL = re.compile(r"\s*(?:<[^;{}()]*>\s*)?\(")
+_TYPE = re.compile(r"\s*(?:(?:const\b|[*&])\s*)*[A-Za-z_]\w*|\s*[*&]+\s*[>,)]")
+_MOST = 400
+"""Names introduced at most."""
+
+
+def expected(texts: Iterable[str], known: str, spaces: Collection[str]) -> set[Name]:
+    """Names that will be missing: of CUDA's runtime, and of libraries of the host, but for those in `known`.
+
+    `spaces` are namespaces that the files open themselves.
+    """
+    there = set(re.findall(r"\w+", known)) - METHODS
+    found: set[Name] = set()
+    for text in texts:
+        found |= {(name,) for name in _RUNTIME.findall(text)}
+        chains = (tuple(re.split(r"\s*::\s*", match[1])) for match in _CHAIN.finditer(text))
+        found |= {chain for chain in chains if chain[0] in HOST_NAMESPACES and chain[0] not in spaces}
+    return {name for name in found if name[-1] not in there}
+
+
+def unknown(log: str, texts: Iterable[str]) -> set[Name]:
+    """The names that the compiler complains of; of a namespace, all that the texts name in it."""
+    found: set[Name] = {(*match["space"].split("::"), match["name"]) for match in _MEMBER.finditer(log)}
+    found |= {(match["name"],) for match in _PLAIN.finditer(log)}
+    words = (re.match(r"\w+", match["line"][len(match["caret"]) :]) for match in _SPACE.finditer(log))
+    spaces = {word[0] for word in words if word}
+    for text in texts if spaces else ():
+        chains = (tuple(re.split(r"\s*::\s*", match[1])) for match in _CHAIN.finditer(text))
+        found |= {chain for chain in chains if chain[0] in spaces}
+    return found
+
+
+def introduced(names: Collection[Name], texts: Collection[str]) -> bytes:
+    """Declarations of names by how the texts use them."""
+    uses: dict[str, set[str]] = {name[-1]: set() for name in names}
+    for text in texts:
+        for match in re.finditer(r"\b[A-Za-z_]\w*", text):
+            if match[0] in uses:
+                uses[match[0]].add(_use(text, match.end()))
+    around = {name[:length] for name in names for length in range(1, len(name))}
+    wanted = sorted(name for name in names if name not in around)[:_MOST]
+    return "".join(f"{line}\n" for line in _lines(wanted, uses)).encode()
+
+
+def _use(text: str, end: int) -> str:
+    """How a name is used that ends at an offset: as a function, a template, a type, or as a value."""
+    if _CALL.match(text, end, end + 200):
+        return "call"
+    if re.compile(r"\s*<(?!<)").match(text, end):
+        return "template"
+    return "type" if _TYPE.match(text, end) else "value"
+
+
+def _lines(names: Iterable[Name], uses: dict[str, set[str]]) -> Iterator[str]:
+    for *spaces, last in names:
+        used = uses[last]
+        own = f"struct {last} : {ANYTHING} {{ template <class... A> {last}(A &&...); }};"
+        if "type" not in used and _CONSTANT.fullmatch(last):
+            text = f"extern {ANYTHING} {last};"
+        elif "template" in used:
+            text = f"template <class...> {own}"
+        elif "type" in used:
+            text = own
+        elif "call" in used:
+            result = "at::Tensor" if len(spaces) == 1 and spaces[0] in _TENSORS else ANYTHING
+            text = f"template <class... A> {result} {last}(A &&...); {result} {last}({BRACED});"
+        else:
+            text = f"extern {ANYTHING} {last};"
+        yield "".join(f"namespace {space} {{ " for space in spaces) + text + " }" * len(spaces)
