@@ -510,6 +510,17 @@ def test_settle_follows_the_compiler(tmp_path: Path) -> None:
     }
 
 
+def test_settle_lets_go_of_a_class_with_constructors(tmp_path: Path) -> None:
+    """A class that the device only points to stays declared, however many names of its own it has inside."""
+    text = (
+        "struct Pool { Pool(); Pool(int); vendor_t handle; };\n__device__ int use(Pool *p) { return p != nullptr; }\n"
+    )
+    result = settled({"k.cu": text + KERNEL}, tmp_path)
+    assert result.log is None
+    assert [(p.kind, p.name) for p in result.files["k.cu"].passed if p.kind != "body"] == [("class definition", "Pool")]
+    assert b"struct Pool ;" in b" ".join(result.files["k.cu"].data.split())
+
+
 def test_settle_does_not_invent_headers(tmp_path: Path) -> None:
     """A header that is not there, and is none of the host's, may have defined anything: it stays an error."""
     result = settled({"k.cu": f'#include "tuning.h"\nint host() {{ return 1; }}\n{KERNEL}'}, tmp_path)

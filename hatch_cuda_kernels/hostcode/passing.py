@@ -183,6 +183,10 @@ class Pass:
             after = declaration.body if closed is None else parser.next_of(closed)
         return after
 
+    def stays_declared(self, declaration: Declaration) -> bool:
+        """Whether the definition of a class can go without its declaration."""
+        return self._after_name(declaration) is not None
+
     def _is_opaque(self, declaration: Declaration, after: int | None) -> bool:
         """Whether its declaration stays and tells all that code without objects of a class can ask: it has no base."""
         tokens = self.parser.tokens

@@ -123,6 +123,8 @@ class _Amendment:
             if declaration.name and declaration.kind in ("class", "alias", "variable", "enum", "function"):
                 scope = "/".join(label for _, label in around)
                 special = self.parser.is_at(declaration.name_at + 1, "<")
+                if declaration.parent is not None and declaration.name == declaration.parent.name:
+                    continue  # a constructor
                 if declaration.kind == "function" or special:
                     scope += f" {id(declaration)}"
                 found.append((declaration.name, scope))
@@ -172,11 +174,14 @@ class _Amendment:
                 parser.line(declaration.first) <= line <= parser.line(declaration.last)
             ):
                 continue
+            if declaration.first in self.further and (declaration.kind != "class" or declaration.first in self.whole):
+                continue  # it went before: what is complained of is around it
             inside = parser.carries_space(declaration.first, declaration.last + 1)
             if declaration.device or (inside and declaration.kind != "function"):
                 continue
             named = declaration.kind in ("class", "alias", "variable", "function")
-            if named and declaration.name in shared and not self._may_uncover(declaration, line):
+            hides = named and declaration.name in shared and not self._may_uncover(declaration, line)
+            if hides and (declaration.first in self.further or not self._stays_declared(declaration)):
                 return None
             if declaration.parent is not None:
                 within = declaration.body >= 0 and line >= parser.line(declaration.body)
@@ -191,6 +196,11 @@ class _Amendment:
                 continue
             return declaration
         return None
+
+    def _stays_declared(self, declaration: Declaration) -> bool:
+        """Whether only the definition goes: of a class that is no specialisation."""
+        special = self.parser.is_at(declaration.name_at + 1, "<")
+        return not special and self.state.stays_declared(declaration)
 
     def _may_uncover(self, declaration: Declaration, line: int) -> bool:
         """Whether a declaration can go though others of its name would come into sight.
