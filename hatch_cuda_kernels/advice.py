@@ -8,6 +8,7 @@ import json
 import posixpath
 import re
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 from .arch import release_version
@@ -16,7 +17,14 @@ from .plan import CompileJob, Unit
 from .sources import join_label, walk_files
 from .toolkit import carries_headers, installed_roots
 
-__all__ = ["NO_LAUNCHES", "folders_that_hold", "missing_headers", "refusal_message", "repeat_command"]
+__all__ = [
+    "NO_LAUNCHES",
+    "folders_that_hold",
+    "missing_headers",
+    "refusal_message",
+    "repeat_command",
+    "undefined_names",
+]
 
 NO_LAUNCHES = (
     "a kernel that launches kernels (dynamic parallelism) is not supported, since the device runtime is no part of an "
@@ -24,15 +32,23 @@ NO_LAUNCHES = (
 )
 
 
-def refusal_message(job: CompileJob, log: str) -> str:
-    """NVRTC's message with what was being compiled, how it got there, and a hint where the cause is known."""
+def refusal_message(job: CompileJob, log: str, absent: Collection[str] = ()) -> str:
+    """NVRTC's message with what was being compiled, how it got there, and a hint where the cause is known.
+
+    `absent` are names that the files declare for the host.
+    """
     message = f"{job}: NVRTC refuses {job.unit.source}\n{log}"
     if (place := re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.MULTILINE)) and (
         chain := _chain(job.unit, place[1])
     ):
         message += f"\n{' <- '.join(chain)} (what includes what)"
-    hint = _hint(job, log)
+    hint = _hint(job, log, absent)
     return f"{message}\nhint: {hint}" if hint else message
+
+
+def undefined_names(log: str) -> list[str]:
+    """Names that a log says nothing declares."""
+    return list(dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', log)))
 
 
 def missing_headers(text: str) -> list[str]:
@@ -71,7 +87,7 @@ def repeat_command(job: CompileJob) -> str:
 # -- hints -------------------------------------------------------------------------------------------------------
 
 
-def _hint(job: CompileJob, log: str) -> str:
+def _hint(job: CompileJob, log: str, absent: Collection[str]) -> str:
     if missing := missing_headers(log):
         return _REMOVED.get(missing[0]) or _header_hint(job, missing[0])
     if log.startswith("__nv_nvrtc_builtin_header.h") and job.unit.defines:
@@ -89,7 +105,9 @@ def _hint(job: CompileJob, log: str) -> str:
     for pattern, text in _CAUSES.items():
         if re.search(pattern, log):
             return text
-    undefined = list(dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', log)))
+    undefined = [name for name in undefined_names(log) if name not in absent]
+    if called := [name for name in undefined if name in _DEVICE_RUNTIME]:
+        return f"{', '.join(called)} in device code needs the device runtime: {NO_LAUNCHES}"
     for name in undefined:
         if name in _DECLARED_BY:
             return f"{name} is declared by <{_DECLARED_BY[name]}>, which this file does not include"
@@ -150,6 +168,14 @@ _CAUSES = {
     ),
 }
 """What a log says -> what to do; the first that is found."""
+
+_DEVICE_RUNTIME = frozenset(
+    """
+    cudaMalloc cudaFree cudaMemcpyAsync cudaMemsetAsync cudaDeviceSynchronize cudaGetLastError cudaPeekAtLastError
+    cudaStreamCreateWithFlags cudaStreamDestroy cudaEventCreateWithFlags cudaEventRecord cudaGetParameterBuffer
+    cudaLaunchDevice
+    """.split()
+)
 
 _DECLARED_BY = {
     **dict.fromkeys(("half", "half2", "__half", "__half2", "__float2half", "__half2float", "__hadd"), "cuda_fp16.h"),

@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from .advice import refusal_message
+from .advice import refusal_message, undefined_names
 from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
@@ -115,7 +115,18 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     """What NVRTC says of the device code, and which headers that code may be asking for."""
     if not settled.log or settled.log == refusal.log:
         return str(refusal)
-    message = refusal_message(job, settled.log) + "\n(this is what is left once the host code is passed over"
+    gone = {
+        name: f"{name} of {label}({passing.line}): {passing.reason}"
+        for label, found in settled.files.items()
+        for passing in found.passed
+        if passing.kind not in ("include", "body", "definition")
+        for name in passing.name.split(", ")
+    }
+    message = refusal_message(job, settled.log, gone)
+    missed = dict.fromkeys([*undefined_names(settled.log), *_INCOMPLETE.findall(settled.log)])
+    if told := [gone[name] for name in missed if name in gone][:6]:
+        message += numbered("\nwhat device code misses there is declared for the host:", told)
+    message += "\n(this is what is left once the host code is passed over"
     absent = [
         f"<{passing.name}> of {label}({passing.line})"
         for label, found in settled.files.items()
@@ -130,6 +141,7 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     return f"{message})"
 
 
+_INCOMPLETE = re.compile(r'(?:incomplete type "(?:[\w:]*::)?|has no member (?:class )?")(\w+)')
 _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a type name|qualified name')
 
 

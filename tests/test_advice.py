@@ -62,6 +62,24 @@ def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
         compile_alone(job)
 
 
+def test_what_went_with_the_host_code(tmp_path: Path) -> None:
+    """Device code that misses what was passed over is told where that is, and why it went."""
+    text = "#include <string>\ntexture<float, 1> grid;\nstruct Plan { enum Kind { FAST }; std::string name; };\n"
+    text += BODY.format("*p = tex1Dfetch(grid, 0) + Plan::FAST;") + "void host() { k<<<1, 1>>>(nullptr); }\n"
+    with pytest.raises(CompilationError) as caught:
+        compile_alone(make_job(write(tmp_path, {"k.cu": text}), toolkit_headers="auto"))
+    message = str(caught.value)
+    assert "grid of k.cu(2): a texture or surface reference, which CUDA has no more since version 12" in message
+    assert "Plan of k.cu(3): host code" in message and "defines" not in message
+
+
+def test_device_runtime(tmp_path: Path) -> None:
+    """A call of the runtime in device code is told from one of the host."""
+    job = make_job(write(tmp_path, {"k.cu": BODY.format("void *q; cudaMalloc(&q, 4);")}))
+    with pytest.raises(CompilationError, match="cudaMalloc in device code needs the device runtime"):
+        compile_alone(job)
+
+
 def test_a_lambda_without_annotation(tmp_path: Path) -> None:
     """What the hint about lambdas recommends compiles."""
     source = BODY.format("auto f = [] (int x) { return x; }; *p = f(1);")

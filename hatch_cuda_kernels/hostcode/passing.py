@@ -207,6 +207,8 @@ class Pass:
         signature = None
         if kind in ("function", "member") and declaration.kind == "function" and not evaluated:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
+        if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
+            reason = "a texture or surface reference, which CUDA has no more since version 12"
         self.passed.append(Passing(line, kind, name, reason or "host code", signature))
 
     def _is_special(self, declaration: Declaration) -> bool:
