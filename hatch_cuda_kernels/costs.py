@@ -8,14 +8,14 @@ Nothing but the order of work and the number of compiles at once hangs on it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .plan import CompiledImage, CompileJob, Unit
 from .toolchain import Memory
 
-__all__ = ["Cost", "Costs"]
+__all__ = ["Cost", "Costs", "guess"]
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,14 @@ class Costs:
 
     def _guess(self, unit: Unit) -> Cost:
         if unit not in self._guesses:
-            names = {include.spelling for file in unit.closure.files.values() for include in file.scan.includes}
-            fitting = (cost for starts, cost in _FAMILIES if any(name.startswith(starts) for name in names))
-            self._guesses[unit] = next(fitting, _PLAIN)
+            files = unit.closure.files.values()
+            self._guesses[unit] = guess({include.spelling for file in files for include in file.scan.includes})
         return self._guesses[unit]
+
+
+def guess(names: Collection[str]) -> Cost:
+    """What a compile is expected to take that reads these headers, among others."""
+    return next((cost for starts, cost in _FAMILIES if any(name.startswith(starts) for name in names)), _PLAIN)
 
 
 def _key(package: str) -> str:

@@ -224,15 +224,9 @@ class Stage:
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
         self.root = self.path.joinpath("tree", *["_"] * _height(unit))
         self.trace = self.path / "trace"
-        self.traceable = (
-            not labelled
-            and release_version(job.release) >= _FIRST_TRACED
-            and not any(_LINE.search(file.data) for file in unit.closure.files.values())
-        )
-        for label, file in unit.closure.files.items():
-            path = self._place(label)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self._shown(file))
+        self.traceable = not labelled and _can_be_traced(job)
+        for file in unit.closure.files.values():
+            self._lay(file)
         self._make_detours()
         version = release_version(job.release)
         self.bundled: list[Path] = []
@@ -256,6 +250,12 @@ class Stage:
 
     def _place(self, label: str) -> Path:
         return Path(os.path.normpath(self.root / label))
+
+    def _lay(self, file: SourceFile) -> Path:
+        path = self._place(file.label)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self._shown(file))
+        return path
 
     def _make_detours(self) -> None:
         """Make the folder `a` for `#include "a/../b.h"`, which may hold none of the files."""
@@ -360,20 +360,35 @@ class Stage:
             warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
         return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
 
-    def precompile(self, target: Path) -> bool:
-        """Write a precompiled header of the source, which is a prefix; whether NVRTC did, without any remark.
+    def precompile(self, target: Path) -> tuple[str, ...]:
+        """Write a precompiled header of the source, which is a prefix; the warnings of its headers."""
+        log, _, _ = self._call([*self._trace_flag, *self.precompiling(target)], ())
+        return warnings_in(log)
 
-        A warning of a header would be missing from the compiles that share it.
+    def precompiling(self, target: Path) -> list[bytes]:
+        """Flags of a compile that writes a precompiled header as well."""
+        return [b"--create-pch=" + os.fsencode(target), b"--pch-messages=false"]
+
+    @contextlib.contextmanager
+    def member(self, job: CompileJob) -> Iterator[Stage | None]:
+        """This stage for another job of the same options, whose source stays in memory; None where it has no place.
+
+        Headers that only that job has are beside the files here for as long as this lasts.
         """
-        flags = [*self._trace_flag, b"--create-pch=" + os.fsencode(target), b"--pch-messages=false"]
-        log, _, _ = self._call(flags, ())
-        return target.is_file() and not warnings_in(log)
-
-    def member(self, job: CompileJob) -> Stage:
-        """The same files for another job whose unit differs in nothing but the source, which stays in memory."""
-        other = copy.copy(self)
+        other, added = copy.copy(self), list[Path]()
         other.job = job
-        return other
+        if _height(job.unit) > _height(self.job.unit) or _can_be_traced(job) is not self.traceable:
+            yield None
+            return
+        try:
+            for label, file in job.unit.closure.files.items():
+                if label not in self.job.unit.closure.files:
+                    added.append(other._lay(file))
+            other._make_detours()
+            yield other
+        finally:
+            for path in added:
+                path.unlink()
 
     def preprocess(self) -> Reads:
         """What a compile would read, from a run of the front end alone."""
@@ -419,11 +434,17 @@ class Stage:
 
     def reads(self) -> Reads:
         """What was read, from NVRTC's own trace; everything at hand where it wrote none."""
-        unit = self.job.unit
         traced = self.traced()
-        if traced is None:
-            return self._everything()
-        files, installed = {unit.source}, set[str]()
+        return self._everything() if traced is None else self.reads_of(traced)
+
+    def reads_of(self, traced: Sequence[str], before: Reads | None = None) -> Reads:
+        """What was read: headers by their paths, and what had been read `before` them.
+
+        Raises CompilationError for a file that is none of the job's.
+        """
+        unit = self.job.unit
+        files = {unit.source, *(before.files if before else ())}
+        installed = set(before.installed if before else ())
         base, private = os.path.normpath(self.root), f"{self.space.path}{os.sep}"
         for path in traced:
             label = os.path.relpath(path, base).replace(os.sep, "/")
@@ -513,6 +534,12 @@ _DETOUR = re.compile(rb'["<]([^"<>\n]*[^"<>\n/]/\.\./[^"<>\n]*)[">]')
 _QUOTED = re.compile(rb'["<]([^"<>\n]+)[">]')
 _UPWARDS = re.compile(rb"(?:\.\./+)+")
 _HAS_ABSOLUTE = re.compile(rb'__has_(?:include|include_next|embed)\b[^\n"<]*["<](/[^"<>\n]+)[">]')
+
+
+def _can_be_traced(job: CompileJob) -> bool:
+    """Whether NVRTC can tell what it reads: it crashes when it does so of a source with `#line` directives."""
+    files = job.unit.closure.files.values()
+    return release_version(job.release) >= _FIRST_TRACED and not any(_LINE.search(file.data) for file in files)
 
 
 def _height(unit: Unit) -> int:

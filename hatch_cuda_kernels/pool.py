@@ -21,7 +21,7 @@ from .errors import CompilationError, CudaKernelsError, ToolchainError
 from .machine import available_memory, resident_memory
 from .nvrtc import Workspace
 from .plan import CompiledImage, CompileJob
-from .prefix import shared_prefixes
+from .prefix import Prefix, shared_prefixes
 from .schedule import Schedule, Task
 from .toolchain import Toolchain
 from .worker import Request, Worker, ask_toolchain, ending, no_room, no_worker
@@ -61,7 +61,9 @@ class Pool:
 
         Leaving the iteration early ends all workers at once.
         """
-        run = _Run(Schedule(jobs, cost, shared_prefixes(jobs)), space, self._timeout)
+        prefixes = shared_prefixes(jobs)
+        schedule = Schedule(jobs, cost, {job: prefix.key for job, prefix in prefixes.items()})
+        run = _Run(schedule, prefixes, space, self._timeout)
         count = min(len(self._workers), len(jobs), max(1, math.ceil(run.schedule.seconds / _WORTH_A_WORKER)))
         workers = self._workers[:count]
         threads = [threading.Thread(target=run.serve, args=(worker, workers), daemon=True) for worker in workers]
@@ -90,8 +92,11 @@ def compile_all(
 class _Run:
     """One batch of jobs among the threads that wait for workers."""
 
-    def __init__(self, schedule: Schedule, space: Workspace, timeout: float | None) -> None:
+    def __init__(
+        self, schedule: Schedule, prefixes: Mapping[CompileJob, Prefix], space: Workspace, timeout: float | None
+    ) -> None:
         self.schedule = schedule
+        self._prefixes = prefixes
         self.results: queue.SimpleQueue[tuple[CompileJob, Result]] = queue.SimpleQueue()
         self._space = space
         self._timeout = timeout
@@ -142,7 +147,8 @@ class _Run:
         """
         job = task.job
         try:
-            result = worker.ask(Request(job, self._space, task.prefix), self._timeout)
+            prefix = self._prefixes[job] if task.prefix is not None else None
+            result = worker.ask(Request(job, self._space, prefix), self._timeout)
         except TimeoutError:
             if task.prefix is not None and not self._stopped:
                 return self._result(Task(job, None, task.memory), worker)

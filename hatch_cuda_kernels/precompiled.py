@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A prefix compiled once in this process, for the jobs that share it (see prefix.py).
 
-NVRTC keeps a precompiled header good for the process that made it. Its trace of a compile that uses one does not name
-the headers inside, so that what such a compile reads is what the prefix read, by content, and its own source. That is
-exact because the prefix has every include of the source; a compile whose trace names any header after all, which has
-any remark on the precompiled header, or which fails, does not count and is done again without.
+NVRTC keeps a precompiled header good for the process that made it, and makes it on the way of compiling the first job
+where that job includes nothing else; otherwise the prefix is compiled by itself first.
+
+A trace of a compile that uses it does not name the headers inside. What such a compile reads is what the prefix read,
+by content, and what its trace names of the rest. That is exact because the headers of the prefix are read with the same
+macros and among the same files for every job that shares it. A compile that fails, or that has any remark on the
+precompiled header, does not count and is done again without. So is one whose source includes something after the
+prefix while the trace names no header at all: after some errors NVRTC's trace is empty in that process.
 """
 
 from __future__ import annotations
@@ -13,13 +17,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import CudaKernelsError
 from .nvrtc import AS_WRITTEN, Stage, Workspace, check_text, traced_names
 from .plan import CompiledImage, CompileJob, Reads
-from .prefix import prefix_of
+from .prefix import Prefix, files_of, includes_more, leading_directives, with_stop
 from .sources import SourceFile
 from .toolchain import import_nvrtc
 
@@ -32,61 +38,114 @@ _ROOM = 2 << 30
 
 
 class Precompiled:
-    """A prefix as NVRTC has compiled it in this process. Making another one ends this one."""
+    """A prefix as NVRTC has compiled it in this process. Another one that is made ends this one."""
 
-    def __init__(self, stage: Stage, file: Path, reads: Reads) -> None:
-        self._stage, self._file, self._reads = stage, file, reads
-
-    @classmethod
-    def make(cls, job: CompileJob, space: Workspace) -> Precompiled | None:
-        """Compile the prefix of a job; None where that cannot be, or where its headers have something to say."""
-        source = job.unit.closure.files[job.unit.source]
-        prefix = prefix_of(source)
-        if prefix is None or _limited() or shutil.disk_usage(space.path).free < _ROOM:
-            return None
-        (error,) = import_nvrtc().nvrtcSetPCHHeapSize(_HEAP)
-        if error:
-            return None
-        stage = Stage(_with_source(job, SourceFile(source.label, prefix)), space, AS_WRITTEN, labelled=False)
-        file = stage.path / "prefix.pch"
-        try:
-            if stage.traceable and stage.precompile(file) and stage.traced() is not None:
-                return cls(stage, file, stage.reads())
-        except CudaKernelsError:  # the compile of the job itself will tell
-            pass
-        stage.remove()
-        return None
+    def __init__(self, prefix: Prefix, space: Workspace) -> None:
+        self._prefix, self._space = prefix, space
+        self._made: _Made | None = None
+        self._ways = [self._make_beside, self._make_alone]
+        if not _can_be_made(space):
+            self._ways.clear()
 
     def compile(self, job: CompileJob) -> CompiledImage | None:
         """The image of a job that shares this prefix; None where it has to be compiled without."""
         source = job.unit.closure.files[job.unit.source]
-        stage = self._stage.member(job)
-        trace = stage.trace.with_suffix(".json")
-        trace.unlink(missing_ok=True)
         try:
             check_text(job, source)
-            image = stage.compile([b"--use-pch=" + os.fsencode(self._file), b"--pch-messages=false"])
-        except CudaKernelsError:
+            while self._made is None and self._ways:
+                if (image := self._ways.pop(0)(job, source)) is not None:
+                    return image
+            return self._use(self._made, job, source) if self._made is not None else None
+        except CudaKernelsError:  # the compile of the job itself will tell
             return None
-        if traced_names(trace) != [] or stage.leaks(image) or any("precompiled" in text for text in image.warnings):
-            return None
-        files = {label: digest for label, digest in self._reads.files.items() if label != self._stage.job.unit.source}
-        files = dict(sorted({**files, source.label: source.sha256}.items()))
-        return stage.finished(image, dataclasses.replace(self._reads, files=files))
 
     def remove(self) -> None:
         """Delete the files."""
-        self._stage.remove()
+        if self._made is not None:
+            self._made.stage.remove()
+
+    def _make_beside(self, job: CompileJob, source: SourceFile) -> CompiledImage | None:
+        """Compile the prefix on the way of compiling the first job, where that includes nothing else."""
+        text = with_stop(source.data, self._prefix.length)
+        if text is None:
+            return None
+        with self._stage(job, text) as (stage, file):
+            image = stage.compile(stage.precompiling(file))
+            if stage.leaks(image) or not self._keep(stage, file, image.warnings):
+                return None
+            return stage.finished(image, _with_file(stage.reads(), source))
+
+    def _make_alone(self, job: CompileJob, source: SourceFile) -> None:
+        """Compile the prefix by itself."""
+        prefix = b"\n".join([*leading_directives(source.data)[: self._prefix.length], b""])
+        job = dataclasses.replace(job, unit=dataclasses.replace(job.unit, name_expressions=()))
+        with self._stage(job, prefix) as (stage, file):
+            self._keep(stage, file, stage.precompile(file))
+
+    @contextmanager
+    def _stage(self, job: CompileJob, text: bytes) -> Iterator[tuple[Stage, Path]]:
+        """A stage where the source reads as given, among the files that the prefix could read; and a file to make."""
+        closure = job.unit.closure
+        files = {label: closure.files[label] for label in sorted(files_of(job.unit, self._prefix.length))}
+        files[closure.source] = SourceFile(closure.source, text)
+        unit = dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
+        stage = Stage(dataclasses.replace(job, unit=unit), self._space, AS_WRITTEN, labelled=False)
+        try:
+            yield stage, stage.path / "prefix.pch"
+        finally:
+            if self._made is None:
+                stage.remove()
+
+    def _keep(self, stage: Stage, file: Path, warnings: Sequence[str]) -> bool:
+        """Keep what was made, if it can be relied on. A warning of a header would be missing from other images."""
+        if warnings or not file.is_file() or stage.traced() is None:
+            return False
+        reads = stage.reads()
+        files = {label: digest for label, digest in reads.files.items() if label != stage.job.unit.source}
+        self._made = _Made(stage, file, dataclasses.replace(reads, files=files))
+        return True
+
+    def _use(self, made: _Made, job: CompileJob, source: SourceFile) -> CompiledImage | None:
+        with made.stage.member(job) as stage:
+            if stage is None:
+                return None
+            trace = stage.trace.with_suffix(".json")
+            trace.unlink(missing_ok=True)
+            image = stage.compile([b"--use-pch=" + os.fsencode(made.file), b"--pch-messages=false"])
+            named = traced_names(trace)
+            if (
+                named is None
+                or any(not os.path.isabs(name) for name in named)
+                or (not named and includes_more(source.data, self._prefix.length))
+                or any("precompiled" in text for text in image.warnings)
+                or stage.leaks(image)
+            ):
+                return None
+            return stage.finished(image, stage.reads_of(list(map(os.path.normpath, named)), made.reads))
 
 
-def _with_source(job: CompileJob, source: SourceFile) -> CompileJob:
-    closure = job.unit.closure
-    closure = dataclasses.replace(closure, files={**closure.files, source.label: source})
-    return dataclasses.replace(job, unit=dataclasses.replace(job.unit, closure=closure, name_expressions=()))
+@dataclass(frozen=True)
+class _Made:
+    stage: Stage
+    file: Path
+    reads: Reads
+    """What the prefix read."""
+
+
+def _with_file(reads: Reads, file: SourceFile) -> Reads:
+    return dataclasses.replace(reads, files=dict(sorted({**reads.files, file.label: file.sha256}.items())))
+
+
+def _can_be_made(space: Workspace) -> bool:
+    """Whether there is room, and address space, which NVRTC takes in one piece."""
+    if _limited() or shutil.disk_usage(space.path).free < _ROOM:
+        return False
+    (error,) = import_nvrtc().nvrtcSetPCHHeapSize(_HEAP)
+    return not error
 
 
 def _limited() -> bool:
-    """Whether this process may be short of address space, which NVRTC takes in one piece."""
+    """Whether this process may be short of address space."""
     with suppress(ImportError):
         import resource
 

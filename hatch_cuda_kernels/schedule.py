@@ -16,8 +16,8 @@ from .plan import CompileJob
 
 __all__ = ["Schedule", "Task"]
 
-_WORTHWHILE = 4
-"""Jobs from which on it pays for one worker to compile their prefix first: that takes as long as two of them do."""
+_WORTHWHILE = 3
+"""Jobs from which on it pays for one worker to compile their prefix first; see benchmarks/builds/profiles.md."""
 _LONG = 0.2
 """Seconds of a compile below which its headers are not worth it."""
 _PREFIX_MEMORY = 400 << 20

@@ -30,6 +30,7 @@ from .machine import forget_peak, offer_to_be_killed, peak_memory
 from .nvrtc import Workspace
 from .plan import CompileJob
 from .precompiled import Precompiled
+from .prefix import Prefix
 from .toolchain import Toolchain, probe
 
 __all__ = ["Request", "Worker", "ask_toolchain", "ending", "main", "no_room", "no_worker"]
@@ -42,11 +43,11 @@ _START = "import sys; sys.path[:] = {path!r}; from hatch_cuda_kernels.worker imp
 
 @dataclass(frozen=True)
 class Request:
-    """A job to compile in a workspace, with the key of the prefix to compile first and to use."""
+    """A job to compile in a workspace, with the prefix to compile first and to use."""
 
     job: CompileJob
     space: Workspace
-    prefix: str | None = None
+    prefix: Prefix | None = None
 
 
 # -- the worker's side -----------------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ class _Desk:
     """What a worker keeps from one request to the next: the prefix that it has compiled last."""
 
     def __init__(self) -> None:
-        self._prefix: str | None = None
+        self._prefix: Prefix | None = None
         self._precompiled: Precompiled | None = None
 
     def serve(self, request: Request | str) -> object:
@@ -108,10 +109,11 @@ class _Desk:
 
     def _compile(self, request: Request) -> object:
         forget_peak()
+        os.environ["TMPDIR"] = str(request.space.path)  # NVRTC's front end lays out gigabytes in a temporary file
         if request.prefix is not None and request.prefix != self._prefix:
             if self._precompiled is not None:
                 self._precompiled.remove()
-            self._prefix, self._precompiled = request.prefix, Precompiled.make(request.job, request.space)
+            self._prefix, self._precompiled = request.prefix, Precompiled(request.prefix, request.space)
         image = compile_job(request.job, request.space, self._precompiled if request.prefix else None)
         return dataclasses.replace(image, memory=peak_memory())
 
@@ -153,7 +155,8 @@ class Worker:
             pickle.dump(request, process.stdin)
             process.stdin.flush()
             result: object = pickle.load(process.stdout)
-            self.prefix = (request.prefix if isinstance(request, Request) else None) or self.prefix
+            if isinstance(request, Request) and request.prefix is not None:
+                self.prefix = request.prefix.key
             return result
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             self.stop()

@@ -108,7 +108,7 @@ ARROWS = {
     "plugin": "budgets build config editable errors installed manifest modules progress sbom sources staging toolchain",
     "pool": "costs errors machine nvrtc plan prefix schedule toolchain worker",
     "precompiled": "errors nvrtc plan prefix sources toolchain",
-    "prefix": "manifest plan sources",
+    "prefix": "costs manifest plan sources",
     "progress": "",
     "records": "errors manifest plan toolkit",
     "reduction": "advice deduction errors hostcode instances manifest nvrtc outcome plan sources",
@@ -142,7 +142,7 @@ ARROWS = {
     "toolchain": "arch errors",
     "toolkit": "errors",
     "variants": "manifest",
-    "worker": "compiler errors machine nvrtc plan precompiled toolchain",
+    "worker": "compiler errors machine nvrtc plan precompiled prefix toolchain",
 }
 """Module -> what it may import of its folder when it is itself imported."""
 

@@ -19,12 +19,11 @@ from hatch_cuda_kernels.cache import KernelCache
 from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.costs import Cost
 from hatch_cuda_kernels.errors import CompilationError
-from hatch_cuda_kernels.nvrtc import Stage, Workspace, workspace
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.pool import Pool
 from hatch_cuda_kernels.precompiled import Precompiled
-from hatch_cuda_kernels.prefix import prefix_of, shared_prefixes
-from hatch_cuda_kernels.sources import SourceFile
+from hatch_cuda_kernels.prefix import Prefix, includes_more, leading_directives, shared_prefixes, with_stop
 
 LONG = Cost(1.0, 400 << 20)
 
@@ -57,12 +56,18 @@ class Counted:
         monkeypatch.setattr(Precompiled, "compile", counted)
 
 
-def with_prefix(jobs: list[CompileJob], space: Workspace) -> list[CompiledImage]:
+def whole_prefix(job: CompileJob, includes: int | None = None) -> Prefix:
+    """The prefix of a job up to the last of its includes, or of the first few."""
+    lines = leading_directives(job.unit.closure.files[job.unit.source].data)
+    ends = [n for n, line in enumerate(lines, 1) if b"include" in line]
+    return Prefix("", ends[includes - 1 if includes else -1])
+
+
+def with_prefix(jobs: list[CompileJob], space: Workspace, includes: int | None = None) -> list[CompiledImage]:
     """Compile jobs in this process with the prefix of the first."""
-    found = Precompiled.make(jobs[0], space)
+    found = Precompiled(whole_prefix(jobs[0], includes), space)
     images = [compile_job(job, space, found) for job in jobs]
-    if found is not None:
-        found.remove()
+    found.remove()
     return images
 
 
@@ -75,30 +80,66 @@ def told_alone(jobs: list[CompileJob], space: Workspace) -> list[dict[str, Any]]
 
 
 @pytest.mark.parametrize(
-    ("text", "prefix"),
+    ("text", "directives"),
     [
-        ("#include <a.h>\nint x;", "#include <a.h>\n"),
+        ("#include <a.h>\nint x;", ["#include <a.h>"]),
         ("// c\n\n# include <a.h> // c\n/* c\n c */ #define N 3\n#include \"b.h\"\n#define M\nint x;",
-         "# include <a.h>\n#define N 3\n#include \"b.h\"\n"),
-        ("#define A \\\n 1\n#include <a.h>", "#define A  1\n#include <a.h>\n"),
-        ("#include <a.h>\r\nint x;\r\n", "#include <a.h>\n"),
-        ("int x;\n", None),
-        ("#define A\nint x;", None),
-        ("#include <a.h>\nint x;\n#include <b.h>\n", None),
-        ("#include <a.h>\n#ifdef X\n#include <b.h>\n#endif\n", None),
-        ("#ifdef X\n#endif\n#include <a.h>\n", None),
-        ("#include <a.h>\nint x;\n#if __has_include(<b.h>)\n#endif\n", None),
-        ("#include <a.h>\nint x;\n#include NAME\n", None),
-        ("#include NAME\n#include <a.h>\n", "#include NAME\n#include <a.h>\n"),
-        ("#include <a.h>\nint x;\n%:include <b.h>\n", None),
-        ("#pragma once\n#include <a.h>\n", None),
-        ("", None),
+         ["# include <a.h>", "#define N 3", "#include \"b.h\"", "#define M"]),
+        ("#define A \\\n 1\n#include <a.h>", ["#define A  1", "#include <a.h>"]),
+        ("#include <a.h>\r\nint x;\r\n", ["#include <a.h>"]),
+        ("int x;\n#include <a.h>\n", []),
+        ("#include <a.h>\nint x;\n#include <b.h>\n", ["#include <a.h>"]),
+        ("#include <a.h>\n#ifdef X\n#include <b.h>\n#endif\n", ["#include <a.h>"]),
+        ("#ifdef X\n#endif\n#include <a.h>\n", []),
+        ("#pragma once\n#include <a.h>\n", []),
+        ("", []),
     ],
 )  # fmt: skip
-def test_prefix_of(text: str, prefix: str | None) -> None:
-    """The directives up to the last include; nothing where includes stand elsewhere or hang on a condition."""
-    found = prefix_of(SourceFile("k.cu", text.encode()))
-    assert found == (None if prefix is None else prefix.encode())
+def test_leading_directives(text: str, directives: list[str]) -> None:
+    """Inclusions and macros at the beginning, as long as they hang on no condition."""
+    assert leading_directives(text.encode()) == [line.encode() for line in directives]
+
+
+@pytest.mark.parametrize(
+    ("rest", "more"),
+    [
+        ("int x;\n", False),
+        ("// #include <b.h>\nint x;\n", False),
+        ("#include <b.h>\n", True),
+        ("#include <a.h>\n", True),
+        ("int x;\n%:include <b.h>\n", True),
+        ("int x;\n#include NAME\n", True),
+        ("int x;\n#if __has_include(<b.h>)\n#endif\n", True),
+        ("#ifdef X\n#include <b.h>\n#endif\n", True),
+    ],
+)
+def test_includes_more(rest: str, more: bool) -> None:
+    """Whether what follows a prefix asks for any header, be it one of the prefix."""
+    assert includes_more(f"#include <a.h>\n{rest}".encode(), 1) is more
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("// c\n#include <a.h>\nint x;\n", "#include <a.h>\n#pragma nv_hdrstop\nint x;\n"),
+        ("/* c\n\n*/\n#include <a.h>\nx\n", "/* c\n*/\n#include <a.h>\n#pragma nv_hdrstop\nx\n"),
+        ("\r\n#include <a.h>\r\nx\r\n", "#include <a.h>\r\n#pragma nv_hdrstop\nx\r\n"),
+        ("#include <a.h>\n#define A\n\nx\n", "#include <a.h>\n#pragma nv_hdrstop\n#define A\nx\n"),
+        ("\n#include <a.h>\n#include <b.h>\nx\n", None),
+        ("\n#include <a.h>\nx\n#include <b.h>\n", None),
+        ("#include <a.h>\nint x;\n", None),
+        ("#include <a.h>\n// c\nint x;\n", "#include <a.h>\n#pragma nv_hdrstop\nint x;\n"),
+        ("#include <a.h>\nint x;\n// c\n", None),
+        ("// c \\\nc\n#include <a.h>\nx\n", None),
+        ("#define A \\\n\n#include <a.h>\nx\n", None),
+        ("// c\n#include <a.h> /*\n*/\nint x;\n", None),
+        ("\n#include <a.h>", None),
+    ],
+)  # fmt: skip
+def test_with_stop(text: str, marked: str | None) -> None:
+    """The end of a prefix is marked where a line is to spare for it, so that no line after it moves."""
+    found = with_stop(text.encode(), 1)
+    assert found == (None if marked is None else marked.encode())
 
 
 COMMON = '#include "common.h"\n#include <cuda_fp16.h>\n'
@@ -106,15 +147,16 @@ BASE: Mapping[str, str] = {"a.cu": COMMON + KERNEL, "b.cu": COMMON + KERNEL, "co
 
 
 def sharing(root: Path, files: Mapping[str, str], first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two jobs have a prefix in common."""
-    root = write(root, {**BASE, **files})
+    """Whether two jobs, and others like the first, have a prefix in common."""
+    files = {**BASE, **files}
+    root = write(root, {**files, "c.cu": files["a.cu"], "d.cu": files["a.cu"]})
     options: dict[str, Any] = {"toolkit_headers": "auto"}
     jobs = [
-        make_job(root, **{"source": "a.cu", **options, **first}),
+        *(make_job(root, **{"source": f"{name}.cu", **options, **first}) for name in "acd"),
         make_job(root, **{"source": "b.cu", **options, **second}),
     ]
     keys = shared_prefixes(jobs)
-    return len(keys) == 2 and len(set(keys.values())) == 1
+    return len(keys) == 4 and len(set(keys.values())) == 1
 
 
 def test_who_shares(tmp_path: Path) -> None:
@@ -138,8 +180,7 @@ def test_who_shares(tmp_path: Path) -> None:
     "files",
     [
         {"b.cu": "#define A\n" + COMMON + KERNEL},
-        {"b.cu": "#include <cuda_fp16.h>\n" + KERNEL},
-        {"b.cu": COMMON + KERNEL + "#include <cuda_bf16.h>\n"},
+        {"b.cu": "#include <cuda_bf16.h>\n" + COMMON + KERNEL},
         {"a.cu": COMMON + KERNEL + "// __FILE__\n#define F __FILE__\n"},
         {"common.h": "#include <assert.h>\n#define F __FILE__\n"},
         {"common.h": "#define T __TIME__\n"},
@@ -220,7 +261,10 @@ def test_same_images(
         make_job(root, f"k{n}.cu", arch, toolkit_headers="auto", options=options, name_expressions=["sized<int>"])
         for n in (0, 3)
     ]
-    assert len(set(shared_prefixes(jobs).values())) == 1
+    third = make_job(root, "k1.cu", arch, toolkit_headers="auto", options=options, name_expressions=["sized<int>"])
+    assert set(shared_prefixes([*jobs, third]).values()) == {
+        dataclasses.replace(whole_prefix(jobs[0]), key=shared_prefixes([*jobs, third])[third].key)
+    }
     counted = Counted(monkeypatch)
     shared = with_prefix(jobs, space)
     assert counted.used == len(jobs)
@@ -247,7 +291,7 @@ def test_warnings_are_not_lost(tmp_path: Path, space: Workspace, monkeypatch: py
     assert "unused" in str(compile_job(jobs[0], space).warnings)
     third = make_job(root, "c.cu", toolkit_headers="auto")
     assert "unused" in str(compile_job(third, space).warnings)
-    assert Precompiled.make(third, space) is None
+    assert Precompiled(whole_prefix(third), space).compile(third) is None
     assert [path for path in space.path.iterdir() if path.name.startswith("job-")] == []
 
 
@@ -272,8 +316,8 @@ def test_errors_are_those_of_a_compile_alone(tmp_path: Path, space: Workspace) -
     jobs = [make_job(root, name, toolkit_headers="auto") for name in ("good.cu", "host.cu")]
     assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)
     bad = make_job(root, "bad.cu", toolkit_headers="auto")
-    found = Precompiled.make(jobs[0], space)
-    assert found is not None
+    found = Precompiled(whole_prefix(jobs[0]), space)
+    assert found.compile(jobs[0]) is not None
     with pytest.raises(CompilationError) as shared:
         compile_job(bad, space, found)
     with pytest.raises(CompilationError) as alone:
@@ -285,8 +329,8 @@ def test_another_prefix_is_noticed(tmp_path: Path, space: Workspace) -> None:
     """Were a prefix used for a job that does not have it, the compile would not count."""
     root = write(tmp_path, {"a.cu": "#include <cuda_fp16.h>\n" + KERNEL, "b.cu": "#include <cuda_bf16.h>\n" + KERNEL})
     first, other = (make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu"))
-    found = Precompiled.make(first, space)
-    assert found is not None
+    found = Precompiled(whole_prefix(first), space)
+    assert found.compile(first) is not None
     assert found.compile(other) is None
     assert found.compile(make_job(root, "a.cu", "sm_90", toolkit_headers="auto")) is None
     assert found.compile(first) is not None
@@ -296,11 +340,11 @@ def test_nothing_where_it_cannot_be(tmp_path: Path, space: Workspace, monkeypatc
     """Little room, or headers that do not compile: no prefix, and the jobs are compiled as ever."""
     job = make_job(write(tmp_path, dict(BASE)), "a.cu", toolkit_headers="auto")
     monkeypatch.setattr(precompiled, "_ROOM", 1 << 60)
-    assert Precompiled.make(job, space) is None
+    assert Precompiled(whole_prefix(job), space).compile(job) is None
     monkeypatch.undo()
-    assert Precompiled.make(job, space) is not None
+    assert Precompiled(whole_prefix(job), space).compile(job) is not None
     broken = make_job(write(tmp_path, {"common.h": "nonsense;\n"}), "a.cu", toolkit_headers="auto")
-    assert Precompiled.make(broken, space) is None
+    assert Precompiled(whole_prefix(broken), space).compile(broken) is None
 
 
 # -- never a stale one -------------------------------------------------------------------------------------------
@@ -368,7 +412,7 @@ def test_a_crash_with_a_prefix_is_not_the_job_s(
     """A worker that dies over a precompiled prefix costs nothing: its job is compiled without."""
     texts = {f"k{n}.cu": "#include <cuda_fp16.h>\n" + KERNEL.replace("1", str(n)) for n in range(4)}
     jobs = [make_job(write(tmp_path, texts), f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
-    code = "import os, hatch_cuda_kernels.precompiled as p; p.Precompiled.make = lambda *a: os.abort(); "
+    code = "import os, hatch_cuda_kernels.precompiled as p; p.Precompiled.compile = lambda *a: os.abort(); "
     monkeypatch.setattr("hatch_cuda_kernels.worker._START", code.join(
         ["import sys; sys.path[:] = {path!r}; ", "from hatch_cuda_kernels.worker import main; main()"]
     ))  # fmt: skip
@@ -377,14 +421,108 @@ def test_a_crash_with_a_prefix_is_not_the_job_s(
     assert [type(result) for result in results.values()] == [CompiledImage] * 4
 
 
-def test_stage_of_a_member_is_the_same_tree(tmp_path: Path, space: Workspace) -> None:
-    """A job that shares sees the headers of the prefix and no other source."""
-    files = {"k0.cu": '#include "inner.h"\n#include <cuda_fp16.h>\n' + KERNEL, "k1.cu": KERNEL, "inner.h": HEADER}
-    job = make_job(write(tmp_path, files), "k0.cu", toolkit_headers="auto")
-    found = Precompiled.make(job, space)
-    assert found is not None
-    stage: Stage = found._stage
-    names = {path.name for path in stage.path.joinpath("tree").rglob("*") if path.is_file()}
-    assert names == {"k0.cu", "inner.h"}
+def test_a_member_has_its_own_headers_meanwhile(tmp_path: Path, space: Workspace) -> None:
+    """A job that shares sees the headers of the prefix, its own for as long as it is compiled, and no other's."""
+    start = '#include "inner.h"\n#include <cuda_fp16.h>\n'
+    seen = '#if __has_include("{0}")\n#include "{0}"\n#endif\n'
+    files = {f"k{n}.cu": start + seen.format(f"own{n}.h") + KERNEL.replace("1", "OWN") for n in range(4)}
+    files |= {f"own{n}.h": f"#define OWN {n}\n" for n in range(4)} | {"inner.h": HEADER}
+    root = write(tmp_path, files)
+    jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
+    assert len(set(shared_prefixes(jobs).values())) == 1
+    found = Precompiled(whole_prefix(jobs[0]), space)
+    for number, job in enumerate(jobs):
+        image = found.compile(job)
+        assert image is not None and told(image) == told(compile_job(job, space))
+        assert set(image.reads.files) == {f"k{number}.cu", "inner.h", f"own{number}.h"}
+        assert found._made is not None
+        tree = found._made.stage.path / "tree"
+        assert {path.name for path in tree.rglob("*") if path.is_file()} == {"k0.cu", "inner.h"}
     found.remove()
-    assert not stage.path.exists()
+    assert not tree.exists()
+
+
+def test_how_many_it_takes(tmp_path: Path) -> None:
+    """Three jobs share what can be precompiled in passing, which takes an empty line or a comment; else four."""
+    start = "#include <cub/block/block_scan.cuh>\n"
+    assert len(lengths(tmp_path / "one", {f"a{n}.cu": "// spare\n" + start for n in range(3)})) == 3
+    assert lengths(tmp_path / "two", {f"a{n}.cu": "// spare\n" + start for n in range(2)}) == {}
+    assert lengths(tmp_path / "three", {f"a{n}.cu": start for n in range(3)}) == {}
+    assert len(lengths(tmp_path / "four", {f"a{n}.cu": start for n in range(4)})) == 4
+
+
+# -- prefixes that are shorter than what a source begins with ------------------------------------------------------
+
+
+def lengths(root: Path, texts: Mapping[str, str], **options: Any) -> dict[str, tuple[str, int]]:
+    """Source -> key of its prefix and number of directives."""
+    write(root, {name: text + KERNEL for name, text in texts.items()})
+    jobs = [make_job(root, name, toolkit_headers="auto", **options) for name in texts if name.endswith(".cu")]
+    return {job.unit.source: (found.key, found.length) for job, found in shared_prefixes(jobs).items()}
+
+
+def test_the_prefix_that_most_share(tmp_path: Path) -> None:
+    """A longer prefix that fewer share is taken only for a header that is long in compiling."""
+    cub = "#include <cub/block/block_{}.cuh>\n"
+    texts = {f"a{n}.cu": cub.format("scan") + ('#include "own.h"\n' if n < 3 else "#define T\n") for n in range(6)}
+    found = lengths(tmp_path / "one", texts | {"own.h": ""})
+    assert len(found) == 6 and len(set(found.values())) == 1 and found["a0.cu"][1] == 1
+    texts = {
+        f"{name}{n}.cu": "#include <cuda_fp16.h>\n" + cub.format(name) for name in ("scan", "load") for n in "1234"
+    }
+    found = lengths(tmp_path / "two", texts)
+    assert {length for _, length in found.values()} == {2} and len(found) == 8
+    assert len({key for key, _ in found.values()}) == 2
+    heavy = {"own.h": "#include <cub/cub.cuh>\n"}
+    texts = {f"a{n}.cu": "#include <cuda_fp16.h>\n" + ('#include "own.h"\n' if n < 4 else "") for n in range(6)}
+    found = lengths(tmp_path / "three", texts | heavy)
+    assert {name: length for name, (_, length) in found.items()} == {f"a{n}.cu": 2 for n in range(4)}
+
+
+def test_what_lies_in_include_dirs_is_alike(tmp_path: Path) -> None:
+    """A toolkit header could ask for a header in include-dirs that only some jobs bring: those do not share."""
+    texts = {f"a{n}.cu": "#include <cub/block/block_scan.cuh>\n" for n in range(6)}
+    texts["a0.cu"] += "#include <own.h>\n"
+    found = lengths(tmp_path, texts | {"include/own.h": ""}, include_dirs=["include"])
+    assert sorted(found) == [f"a{n}.cu" for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("spare", ["", "// spare\n"])
+def test_rests_differ(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, spare: str) -> None:
+    """Sources that go on with other includes, conditions and macros have the images and reads of compiles alone."""
+    start = '#include "inner.h"\n#include <cuda_fp16.h>\n'
+    rests = [
+        "#define MORE 3\n",
+        '#include "more.h"\n',
+        '#define SOME\n#include <cuda_bf16.h>\n#ifdef SOME\n#include "more.h"\n#else\n#include "never.h"\n#endif\n',
+        '__device__ int between;\n#include "deep/more.h"\n#include "inner.h"\n',
+        '#include "deep/up.h"\n',  # climbs out of the folder that was laid out for the prefix
+    ]
+    files = {"inner.h": HEADER, "more.h": "#define MORE __LINE__ + 7\n", "never.h": "#error never\n"}
+    files |= {"deep/more.h": "#define MORE 5 + sizeof(long)\n", "deep/up.h": '#include "../more.h"\n'}
+    use = "helper(*p) + plus<MORE>(*p) + HERE + Base().f(2)"
+    texts = {f"k{n}.cu": spare + start + rest + KERNEL.replace("1", use) for n, rest in enumerate(rests)}
+    root = write(tmp_path, files | texts)
+    jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(len(rests))]
+    counted = Counted(monkeypatch)
+    images = with_prefix(jobs, space, includes=2)
+    assert [told(image) for image in images] == told_alone(jobs, space)
+    assert (counted.used, counted.given_up) == (4, 1)
+    assert [len(image.reads.files) for image in images] == [2, 3, 3, 3, 4]
+
+
+def test_a_trace_that_names_nothing_is_not_believed(
+    tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where NVRTC does not tell what the rest of a source reads, the job is compiled on its own."""
+    start = "#include <cuda_fp16.h>\n"
+    texts = {"a.cu": start + KERNEL, "b.cu": start + '#include "more.h"\n' + KERNEL, "more.h": ""}
+    root = write(tmp_path, texts)
+    plain, more = (make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu"))
+    found = Precompiled(whole_prefix(plain), space)
+    assert found.compile(plain) is not None
+    assert found.compile(more) is not None
+    monkeypatch.setattr(precompiled, "traced_names", lambda path: [])
+    assert found.compile(plain) is not None
+    assert found.compile(more) is None
+    found.remove()
