@@ -36,7 +36,7 @@ from typing import Any
 from pathspec import GitIgnoreSpec
 
 from hatch_cuda_kernels.hostcode.names import HOST_HEADERS
-from hatch_cuda_kernels.installed import installed_label
+from hatch_cuda_kernels.installed import installed_labels
 from hatch_cuda_kernels.modules import ModuleSpec
 from hatch_cuda_kernels.sources import scan_text
 from hatch_cuda_kernels.standins import standins
@@ -136,7 +136,7 @@ class Folder:
     def spec(self, source: str, std: str | None) -> ModuleSpec:
         """The module that a hook table would declare for a source."""
         settings = self.settings.of(source)
-        packages = [installed_label(name) for name in settings.include_packages]
+        packages = [label for name in settings.include_packages for label in installed_labels(name)]
         return ModuleSpec(
             package="files",
             name=posixpath.splitext(source)[0].replace("/", "."),

@@ -85,7 +85,7 @@ _PREDEFINED = frozenset(
 """Macros that the compiler has, or has not, by itself; no header of the toolkit defines one."""
 _TOOLKIT = re.compile(
     rb"_|CU|Cu|NV|THRUST|CCCL|LIBCUDACXX|[a-z]|U?INT|(?:DBL|FLT|FP|M|EXIT|HUGE|MAKE|RESOURCE)_|\w+_(?:MIN|MAX)$"
-    rb"|(?:CHAR_BIT|DECIMAL_DIG|EXCLUDE_FROM_RTC|IF_DEVICE_OR_CUDACC|INFINITY|LOAD_ENVREG|MAX_PLANES|NAN|TIME_UTC)$"
+    rb"|(?:CHAR_BIT|CLOCKS_PER_SEC|DECIMAL_DIG|EXCLUDE_FROM_RTC|IF_DEVICE_OR_CUDACC|INFINITY|LOAD_ENVREG|MAX_PLANES|NAN|TIME_UTC)$"
 )
 """How the names of the macros begin that the toolkit's headers define, or ours."""
 _LIBRARIES = re.compile(r"(?:cuda|cub|thrust|nv|crt|cooperative_groups)(?:/|\.|_|$)")

@@ -17,15 +17,19 @@ from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-__all__ = ["INSTALLED", "find_installed", "installed_label", "installed_problem", "is_installed"]
+from .libraries import LIBRARIES, narrowed
+
+__all__ = ["INSTALLED", "find_installed", "installed_labels", "installed_problem", "is_installed", "narrowed_installed"]
 
 INSTALLED = "site-packages"
 """First part of the labels of installed headers."""
 
 
-def installed_label(spelling: str) -> str:
-    """Label of a folder that `include-packages` names."""
-    return f"{INSTALLED}/{spelling.strip('/')}"
+def installed_labels(spelling: str) -> list[str]:
+    """Labels of what `include-packages` names: a folder, or a library by its package alone (see libraries.py)."""
+    spelling = spelling.strip("/")
+    folders = LIBRARIES[spelling].folders if spelling in LIBRARIES else ("",)
+    return [f"{INSTALLED}/{spelling}/{folder}".rstrip("/") for folder in folders]
 
 
 def is_installed(label: str, root: Path) -> bool:
@@ -38,6 +42,16 @@ def find_installed(label: str, root: Path) -> Path:
     top, _, inside = label.removeprefix(f"{INSTALLED}/").partition("/")
     paths = [folder / inside for folder in _folders(top, root)]
     return next((path for path in paths if path.exists()), root / label)
+
+
+def narrowed_installed(label: str, root: Path) -> bytes | None:
+    """What stands for an installed header that no device code can use as it is; None where it stands for itself."""
+    top, _, inside = label.removeprefix(f"{INSTALLED}/").partition("/")
+    library = LIBRARIES.get(top)
+    if library is None:
+        return None
+    package = next((folder for folder in _folders(top, root) if (folder / inside).is_file()), None)
+    return None if package is None else narrowed(package, library, inside)
 
 
 def installed_problem(label: str, root: Path) -> str | None:

@@ -15,7 +15,7 @@ from pathspec import GitIgnoreSpec
 
 from .config import Config, ModuleConfig, check_module_name
 from .errors import ConfigurationError, numbered
-from .installed import installed_label, installed_problem
+from .installed import installed_labels, installed_problem
 from .manifest import squeeze_name
 from .options import LOST_AT_LINK
 from .sources import walk_files
@@ -189,7 +189,10 @@ def _specify(
         linked=tuple(map(posixpath.normpath, module.linked)),
         name_expressions=tuple(dict.fromkeys(squeeze_name(name) for name in module.name_expressions)),
         archs=config.archs if module.archs is None else module.archs,
-        include_dirs=(*map(_label, include_dirs), *map(installed_label, include_packages)),
+        include_dirs=(
+            *map(_label, include_dirs),
+            *(label for named in include_packages for label in installed_labels(named)),
+        ),
         defines={n: v for n, v in {**config.defines, **module.defines, **chosen}.items() if v is not False},
         options=options,
         toolkit_headers=config.toolkit_headers,
@@ -206,8 +209,9 @@ def _check_folders(config: Config, root: Path, where: str, problems: list[str]) 
             if not (root / _label(folder)).is_dir():
                 problems.append(f"{at}.include-dirs: there is no folder {folder}; paths start at the project's root")
         for folder in dict.fromkeys(table.include_packages or ()):
-            if wrong := installed_problem(installed_label(folder), root):
-                problems.append(f"{at}.include-packages: {wrong}")
+            for label in installed_labels(folder):
+                if wrong := installed_problem(label, root):
+                    problems.append(f"{at}.include-packages: {wrong}")
 
 
 def _check_names(declared: Sequence[tuple[ModuleSpec, str]], where: str, problems: list[str]) -> None:

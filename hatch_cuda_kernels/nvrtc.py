@@ -32,7 +32,7 @@ from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .sources import SourceFile, scan_text, text_problem
-from .standins import write_standins
+from .standins import FIRST, write_standins
 from .toolchain import INSTALL_HINT, import_nvrtc
 from .toolkit import (
     ANY_HEADER,
@@ -287,7 +287,9 @@ class Stage:
         return _line_directive(self._label_shown(file.label)) + data if self.labelled else data
 
     def _header_folders(self) -> list[Path]:
-        return [*self.copies, *self.bundled, *(Path(root.path) for root in self.installed), *self.standins]
+        installed = [Path(root.path) for root in self.installed]
+        first = [path / FIRST for path in self.standins]
+        return [*first, *self.copies, *self.bundled, *installed, *self.standins]
 
     def label_toolkit(self, traced: Sequence[str] | None) -> None:
         """Put labelled copies of toolkit headers first on the search path: of those in the trace, or of all."""

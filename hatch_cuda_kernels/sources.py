@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .errors import ConfigurationError
-from .installed import find_installed, is_installed
+from .installed import find_installed, is_installed, narrowed_installed
 
 __all__ = [
     "Closure",
@@ -206,7 +206,8 @@ class ProjectTree:
     def open(self, label: str) -> SourceFile | None:
         """See Tree. Raises ConfigurationError for a file that exists and cannot be read as one."""
         if label not in self._files:
-            data = _read_regular(self.path(label), label)
+            narrowed = narrowed_installed(label, self.root) if is_installed(label, self.root) else None
+            data = narrowed or _read_regular(self.path(label), label)
             self._files[label] = None if data is None else SourceFile(label, data.removeprefix(b"\xef\xbb\xbf"))
         return self._files[label]
 

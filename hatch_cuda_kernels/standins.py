@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["standins", "standins_digest", "write_standins"]
+__all__ = ["FIRST", "HIDDEN", "standins", "standins_digest", "write_standins"]
 
 _UNARY_TRAITS = """
     is_abstract is_aggregate is_arithmetic is_array is_bounded_array is_class is_compound is_const
@@ -99,7 +99,7 @@ _LIBCUXX: dict[str, str] = {
         reverse_iterator size""",
     "latch": "latch",
     "limits": """
-        numeric_limits float_round_style float_denorm_style round_to_nearest round_toward_zero denorm_present
+        float_round_style float_denorm_style round_to_nearest round_toward_zero denorm_present
         denorm_absent""",
     "numbers": "",
     "numeric": """
@@ -150,8 +150,8 @@ typedef decltype(nullptr) nullptr_t;
 _EXTRA: dict[str, str] = {
     "chrono": """\
 namespace std {
-namespace chrono = cuda::std::chrono;
-namespace chrono_literals = cuda::std::chrono_literals;
+namespace chrono = ::cuda::std::chrono;
+namespace chrono_literals = ::cuda::std::chrono_literals;
 }
 """,
     "cstddef": """\
@@ -166,9 +166,14 @@ using ::max_align_t;
 #endif
 """,
     "cstdint": "".join(f"using std::{name};\n" for name in _INTEGERS),
+    "limits": """\
+namespace std {
+template <class T> class numeric_limits : public ::cuda::std::numeric_limits<T> {};
+}
+""",
     "numbers": """\
 namespace std {
-namespace numbers = cuda::std::numbers;
+namespace numbers = ::cuda::std::numbers;
 }
 """,
 }
@@ -191,7 +196,7 @@ template <class V, class T> struct __cuda_kernels_if_complex<cuda::std::complex<
         for name in _COMPLEX_FUNCTIONS
     )
     + """\
-using cuda::std::polar;
+using ::cuda::std::polar;
 template <class C, class P, class R = typename __cuda_kernels_if_complex<C, C>::type>
 __device__ inline R pow(const C& z, const P& power) { return cuda::std::pow(z, power); }
 }
@@ -359,13 +364,23 @@ __device__ inline lldiv_t lldiv(long long x, long long y) { return {x / y, x % y
 #endif
 """
 
+_CLOCKS = """\
+#ifndef CLOCKS_PER_SEC
+#ifdef _WIN32
+#define CLOCKS_PER_SEC ((clock_t)1000)
+#else
+#define CLOCKS_PER_SEC ((clock_t)1000000)
+#endif
+#endif
+"""
+
 _STRING = """\
 #if __has_include(<cuda/std/cstring>)
 #include <cuda/std/cstring>
 namespace std {
-using cuda::std::memchr;
-using cuda::std::memcmp;
-using cuda::std::memmove;
+using ::cuda::std::memchr;
+using ::cuda::std::memcmp;
+using ::cuda::std::memmove;
 }
 #endif
 """
@@ -384,7 +399,7 @@ def _c_headers() -> dict[str, str]:
         "stdbool": "#ifndef __bool_true_false_are_defined\n#define __bool_true_false_are_defined 1\n#endif\n",
         "stdlib": _STDLIB + _using(functions),
         "string": _STRING + _using(["memcpy", "memset"]),
-        "time": _using(["clock", "clock_t"]),
+        "time": _CLOCKS + _using(["clock", "clock_t"]),
     }
     found: dict[str, str] = {}
     for name, body in bodies.items():
@@ -396,6 +411,12 @@ def _c_headers() -> dict[str, str]:
     return found
 
 
+FIRST = "first"
+"""Folder among the stand-ins that comes before the toolkit's headers on the search path."""
+HIDDEN = ("thrust/detail/complex/stream.h",)
+"""Headers of the toolkit that are for the host alone and that its headers for both sides include all the same."""
+
+
 @functools.lru_cache(maxsize=1)
 def standins() -> Mapping[str, bytes]:
     """Name of a standard header -> text of its stand-in."""
@@ -403,7 +424,7 @@ def standins() -> Mapping[str, bytes]:
     for header, names in _LIBCUXX.items():
         texts[header] = f"#include <cuda/std/{header}>\n" + _COMMON
         if names:
-            texts[header] += _using(names.split(), "cuda::std")
+            texts[header] += _using(names.split(), "::cuda::std")
         texts[header] += _EXTRA.get(header, "")
     texts.update({header: (_COMMON + body if header.endswith(".h") else body) for header, body in _c_headers().items()})
     found = {}
@@ -417,7 +438,7 @@ def standins() -> Mapping[str, bytes]:
 def standins_digest() -> str:
     """SHA-256 over all stand-ins, in hex: part of the key of every compile that may read one."""
     state = hashlib.sha256()
-    for header, text in standins().items():
+    for header, text in [*standins().items(), *((name, b"") for name in HIDDEN)]:
         state.update(b"%d %s %d " % (len(header), header.encode(), len(text)) + text)
     return state.hexdigest()
 
@@ -428,6 +449,10 @@ def write_standins(target: Path) -> Path:
         staging = Path(tempfile.mkdtemp(prefix="standins-", dir=target.parent))
         for header, text in standins().items():
             (staging / header).write_bytes(text)
+        for header in HIDDEN:
+            path = staging / FIRST / header
+            path.parent.mkdir(parents=True)
+            path.write_bytes(b"#pragma once\n")
         with contextlib.suppress(OSError):
             staging.rename(target)
         shutil.rmtree(staging, ignore_errors=True)

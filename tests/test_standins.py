@@ -13,7 +13,7 @@ from jobs import KERNEL, compile_files, make_job, write
 from hatch_cuda_kernels import CompilationError
 from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.nvrtc import Workspace, workspace
-from hatch_cuda_kernels.standins import standins, standins_digest, write_standins
+from hatch_cuda_kernels.standins import FIRST, standins, standins_digest, write_standins
 
 BODIES: dict[str, str] = {
     "algorithm": """
@@ -248,4 +248,4 @@ def test_write_twice(tmp_path: Path) -> None:
     write_standins(tmp_path / "s")
     write_standins(tmp_path / "s")
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
-    assert {path.name for path in (tmp_path / "s").iterdir()} == set(standins())
+    assert {path.name for path in (tmp_path / "s").iterdir()} == {*standins(), FIRST}

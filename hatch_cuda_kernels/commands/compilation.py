@@ -18,7 +18,7 @@ from ..compiler import compile_job
 from ..config import Config
 from ..display import Ink, columns_of, format_size, print_json, printable, table
 from ..errors import CompilationError
-from ..installed import installed_label
+from ..installed import installed_labels
 from ..jobs import make_job
 from ..modules import ModuleSpec
 from ..nvrtc import workspace
@@ -96,7 +96,10 @@ def _job(config: Config, root: Path) -> CompileJob:
         linked=tuple(map(posixpath.normpath, module.linked)),
         name_expressions=module.name_expressions,
         archs=config.archs,
-        include_dirs=(*map(posixpath.normpath, config.include_dirs), *map(installed_label, config.include_packages)),
+        include_dirs=(
+            *map(posixpath.normpath, config.include_dirs),
+            *(label for named in config.include_packages for label in installed_labels(named)),
+        ),
         defines=config.defines,
         options=module.options,
         toolkit_headers=config.toolkit_headers,

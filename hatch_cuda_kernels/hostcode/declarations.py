@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .brackets import Brackets
-from .names import AFTER_PARAMETERS, DEVICE_MACRO, NOT_NAMES, looks_misspelt
+from .names import AFTER_PARAMETERS, DEVICE_MACRO, MACRO_NAME, NOT_NAMES, looks_misspelt
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
@@ -177,6 +177,12 @@ class Parser(Brackets):
                     elif text == "requires":
                         index = made.specifiers = self._requirement(index, end)
                         continue
+                    elif text == "operator" and tokens[first].text == "using":
+                        ends = self._semicolon(index, end)
+                        made.name = "operator" + "".join(t.text for t in tokens[index + 1 : ends])
+                        made.name_at, index = index, ends
+                        words.add(text)
+                        continue
                     elif text == "operator":
                         at = self._operator(index, end)
                         if at is None:
@@ -214,6 +220,7 @@ class Parser(Brackets):
                         and previous >= 0
                         and tokens[previous].kind == WORD
                         and tokens[previous].text not in NOT_NAMES
+                        and not (previous == made.specifiers and self._is_attribute(previous, closed, end))
                         and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
                     ):
                         parameters = index
@@ -456,6 +463,19 @@ class Parser(Brackets):
                 return None
             at = self.next_of(at)
         return at if at < end and at in self.match and self.match[at] < end else None
+
+    def _semicolon(self, index: int, end: int) -> int:
+        """The next semicolon, or the end."""
+        while index < end and self.tokens[index].text != ";":
+            index += 1
+        return index
+
+    def _is_attribute(self, name: int, closed: int, end: int) -> bool:
+        """Whether a macro with arguments stands before a function: `BOUNDS(256) __global__ void kernel()`."""
+        after = self.next_of(closed)
+        if after >= end or self.tokens[after].kind != WORD or self.tokens[after].text in AFTER_PARAMETERS:
+            return False
+        return bool(MACRO_NAME.match(self.tokens[name].text))
 
     def _class_goes_on(self, closed: int, end: int) -> bool:
         """Whether a parenthesis after a class key belongs to an attribute macro: a name or a brace follows."""

@@ -14,8 +14,8 @@ __all__ = [
     "HOST",
     "HOST_HEADERS",
     "HOST_MACROS",
+    "HOST_MEMBERS",
     "HOST_NAMESPACES",
-    "HOST_STD",
     "HOST_TYPES",
     "MACRO_NAME",
     "NOT_NAMES",
@@ -55,18 +55,24 @@ AFTER_PARAMETERS = frozenset("const volatile noexcept override final try require
 HOST_NAMESPACES = frozenset(
     "torch at c10 caffe2 aten pybind11 py nb nanobind boost testing benchmark grpc absl Eigen ranges filesystem".split()
 )
-HOST_STD = frozenset(
-    """
-    string wstring vector list forward_list deque map multimap set multiset unordered_map unordered_set
-    unordered_multimap unordered_multiset queue stack priority_queue ostream istream iostream ofstream ifstream fstream
-    stringstream ostringstream istringstream shared_ptr unique_ptr weak_ptr thread mutex recursive_mutex lock_guard
-    unique_lock scoped_lock condition_variable future promise function any runtime_error logic_error exception
-    invalid_argument out_of_range exception_ptr mt19937 mt19937_64 random_device default_random_engine
-    uniform_real_distribution uniform_int_distribution normal_distribution regex filesystem ios_base cout cerr clog
-    endl error_code once_flag make_unique make_shared to_string getline
-    """.split()
-)
-"""What `std` has on the host alone."""
+HOST_MEMBERS = {
+    "std": frozenset(
+        """
+        string wstring vector list forward_list deque map multimap set multiset unordered_map unordered_set
+        unordered_multimap unordered_multiset queue stack priority_queue ostream istream iostream ofstream ifstream
+        fstream stringstream ostringstream istringstream shared_ptr unique_ptr weak_ptr thread mutex recursive_mutex
+        lock_guard unique_lock scoped_lock condition_variable future promise function any runtime_error logic_error
+        exception invalid_argument out_of_range exception_ptr mt19937 mt19937_64 random_device default_random_engine
+        uniform_real_distribution uniform_int_distribution normal_distribution regex filesystem ios_base cout cerr
+        clog basic_ostream basic_istream basic_ostringstream basic_string endl error_code once_flag make_unique
+        make_shared to_string getline
+        """.split()
+    ),
+    "thrust": frozenset(
+        "device_vector host_vector universal_vector device_allocator device_malloc_allocator cuda".split()
+    ),
+}
+"""Namespace -> what it has on the host alone."""
 HOST_TYPES = re.compile(
     r"FILE|DIR|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|cufft|nccl|nvml)[A-Z]\w*"
     r"|curandGenerator_t"
@@ -96,7 +102,7 @@ HOST_HEADERS = re.compile(
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
       |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
-    |thrust/(?!(?:tuple|pair|functional)\.h|iterator/|type_traits/|detail/).*
+    |thrust/(?!(?:complex|tuple|pair|functional)\.h|iterator/|type_traits/|detail/).*
     |cub/(?:cub\.cuh|device/.*)
     |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem|format
       |forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource|mutex

@@ -15,7 +15,17 @@ from .calls import Signature, signature_of
 from .declarations import Declaration, Parser
 from .editing import Editor
 from .launches import Launch, find_launches
-from .names import HOST, HOST_HEADERS, HOST_MACROS, HOST_NAMESPACES, HOST_STD, HOST_TYPES, MACRO_NAME, NO_SPACE, SPACES
+from .names import (
+    HOST,
+    HOST_HEADERS,
+    HOST_MACROS,
+    HOST_MEMBERS,
+    HOST_NAMESPACES,
+    HOST_TYPES,
+    MACRO_NAME,
+    NO_SPACE,
+    SPACES,
+)
 from .replacements import host_parts, without
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
@@ -60,9 +70,11 @@ def _host_only_type(parser: Parser, first: int, end: int) -> bool:
                 if before == "::" and index > 1 and tokens[index - 2].kind == WORD:
                     continue
                 around = parser.surroundings
-                if token.text in HOST_NAMESPACES and token.text not in around.namespaces | around.macros.keys():
-                    return True
-                if token.text == "std" and index + 2 < end and tokens[index + 2].text in HOST_STD:
+                if token.text in HOST_NAMESPACES and token.text not in around.macros:
+                    names = [t.text for t in tokens[index + 2 : min(end, index + 16)] if t.kind == WORD]
+                    if token.text not in around.namespaces or not around.knows(names):
+                        return True
+                if index + 2 < end and tokens[index + 2].text in HOST_MEMBERS.get(token.text, ()):
                     return True
     return False
 
@@ -224,7 +236,9 @@ class Pass:
         parser = self.parser
         if declaration in self._host_classes:
             return "cut"
-        if declaration.kind == "alias" and _host_only_type(parser, declaration.first, declaration.last):
+        if declaration.kind == "alias" and (
+            _host_only_type(parser, declaration.first, declaration.last) or declaration.name in self._foreign_operators
+        ):
             return "cut"
         if declaration.kind in ("scope", "other", "alias", "enum", "class"):
             return "stay"
@@ -250,16 +264,20 @@ class Pass:
             and HOST in words
             and "__global__" not in words
             and not declaration.is_vital
-            and _host_only_type(self.parser, declaration.first, declaration.head_end)
+            and self._is_foreign(declaration)
         )
 
+    def _is_foreign(self, declaration: Declaration) -> bool:
+        """Whether a function has a parameter or a result that only the host has; initialisers tell nothing of it."""
+        end = declaration.erasable if declaration.erasable >= 0 else declaration.head_end
+        return _host_only_type(self.parser, declaration.first, end)
+
     def _function_verdict(self, declaration: Declaration) -> str:
-        parser = self.parser
         if declaration.instantiation:
             return "cut" if declaration.name in self._host_names - self.device_names else "stay"
         if self._has_unknown_specifier(declaration):
             return "stay"
-        foreign = _host_only_type(parser, declaration.first, declaration.head_end)
+        foreign = self._is_foreign(declaration)
         member = declaration.parent is not None
         owner = None if member else self._owner(declaration)
         if owner is not None and not foreign:
@@ -284,20 +302,29 @@ class Pass:
 
     @cached_property
     def _host_classes(self) -> frozenset[Declaration]:
-        """Classes at namespace level without any device code that have a member of a type of the host."""
+        """Classes at namespace level without any device code that have a base or a member of a type of the host."""
         parser = self.parser
         found = set()
         for member in parser.declarations:
-            if member.kind == "variable" and (top := member.parent) is not None:
+            is_class = member.kind == "class" and member.body >= 0
+            if (member.kind == "variable" and member.parent is not None) or is_class:
+                top = member
                 while top.parent is not None:
                     top = top.parent
                 if (
                     top not in found
                     and not parser.carries_space(top.first, top.last + 1)
-                    and _host_only_type(parser, member.first, member.head_end)
+                    and _host_only_type(parser, member.first, member.body if is_class else member.head_end)
                 ):
                     found.add(top)
         return frozenset(found)
+
+    @cached_property
+    def _foreign_operators(self) -> frozenset[str]:
+        """Operators of which the file has those alone that only the host can have, such as `<<` on a stream."""
+        named = [d for d in self.parser.declarations if d.kind == "function" and d.name.startswith("operator")]
+        there = {d.name for d in named if d.device or not self._is_foreign(d)}
+        return frozenset(d.name for d in named) - there
 
     @cached_property
     def device_names(self) -> frozenset[str]:

@@ -14,6 +14,8 @@ __all__ = ["prelude"]
 _BY_PATTERN = {
     "stdint.h": r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:max|ptr)_t|U?INT(?:8|16|32|64|PTR)_M(?:AX|IN)",
     "limits.h": r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)|CHAR_BIT",
+    "limits": r"numeric_limits",
+    "time.h": r"CLOCKS_PER_SEC",
     "float.h": r"(?:FLT|DBL)_(?:MIN|MAX|EPSILON|DIG|MANT_DIG|TRUE_MIN)",
     "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)|HUGE_VALF?|INFINITY|NAN"
     r"|(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|pow|sqrt|cbrt|hypot|log(?:10|2|1p)?|floor|ceil|round|trunc|l?l?rint"
@@ -66,6 +68,10 @@ _DEPENDENT_LAUNCH = {
     "cudaGridDependencySynchronize": "griddepcontrol.wait;",
     "cudaTriggerProgrammaticLaunchCompletion": "griddepcontrol.launch_dependents;",
 }
+_ASSERT_FAIL = (
+    'extern "C" __host__ __device__ void __assert_fail(const char *, const char *, unsigned, const char *) noexcept;'
+)
+"""The C library's, which the compiler takes for its own where it is called."""
 _FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cutensor")
 """Headers of the host that bring in those of CUDA's small floating-point types."""
 
@@ -100,6 +106,7 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
     wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
     lines = [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
     lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
+    lines += [_ASSERT_FAIL] if "__assert_fail" in words else []
     lines += [f"#include <{header}>" for header in sorted(wanted)]
     if any(name.startswith("cub/") for name in absent) and "cub" in words:
         lines += [f"#include <{header}>" for header in _cub_headers(words)]

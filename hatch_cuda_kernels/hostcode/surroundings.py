@@ -4,15 +4,48 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from .names import HOST, SPACES
-from .tokens import DEFINE, DIRECTIVE, tokenize
+from .tokens import DEFINE, DIRECTIVE, WORD, Token, tokenize
 
 __all__ = ["Surroundings"]
+
+_OPENS_NAMESPACE = re.compile(r"[A-Z]\w*NAMESPACE_(?:BEGIN|OPEN)")
+"""Macros that open the namespaces that they are given."""
+
+
+def _opened(tokens: Sequence[Token], index: int) -> Iterator[str]:
+    """The namespaces that are opened at that token: `namespace a::b {`, or a macro with their names."""
+    following = tokens[index + 1 : index + 16]
+    if tokens[index].text == "namespace":
+        names = list(itertools.takewhile(lambda token: token.text not in ("{", ";", "="), following))
+        at = index + 1 + len(names)
+        if at < len(tokens) and tokens[at].text == "{":
+            yield from (token.text for token in names if token.kind == WORD)
+    elif _OPENS_NAMESPACE.fullmatch(tokens[index].text):
+        yield from (t.text for t in itertools.takewhile(lambda token: token.text != ")", following) if t.kind == WORD)
+
+
+def _declared(tokens: Sequence[Token], index: int) -> Iterator[str]:
+    """The names that a definition of a type or an alias at that token gives, or that arguments follow."""
+    head = tokens[index].text
+    following = tokens[index + 1 : index + 16]
+    if head in ("class", "struct", "union", "enum"):
+        words = list(itertools.takewhile(lambda token: token.text not in ("{", ":", ";", "<", ">", ","), following))
+        ends = tokens[index + 1 + len(words)].text if index + 1 + len(words) < len(tokens) else ""
+        yield from (token.text for token in words if ends in ("{", ":", "<"))
+    elif head == "using":
+        words = list(itertools.takewhile(lambda token: token.text not in ("=", ";"), following))
+        yield from (token.text for token in words[-1:])
+    elif tokens[index].kind == WORD and index and tokens[index - 1].text not in (".", "->", "::"):
+        yield from (head for token in following[:1] if token.text == "(")
+    elif head == "(" and tokens[index - 1].text.endswith("_USING"):
+        yield from (token.text for token in following[:1])
 
 
 @dataclass(frozen=True)
@@ -23,6 +56,13 @@ class Surroundings:
     """Name of a macro -> words and braces in all of its definitions."""
     namespaces: frozenset[str] = frozenset()
     """Namespaces that the files open themselves; what is in them is not taken for a library of the host."""
+    declared: frozenset[str] = frozenset()
+    """Names of types that the files define, and of what they call."""
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """Whether the files have what a name stands for that is qualified with a namespace of theirs."""
+        name = next((name for name in names if name not in self.namespaces), None)
+        return name in (None, "operator") or name in self.declared or name in self.macros
 
     @classmethod
     def of(cls, files: Iterable[bytes], defines: Mapping[str, str | bool] | None = None) -> Surroundings:
@@ -31,17 +71,20 @@ class Surroundings:
         for name, value in (defines or {}).items():
             macros.setdefault(name, set()).update(re.findall(r"\w+|[{}]", "" if value is True else str(value)))
         namespaces: set[str] = set()
+        declared: set[str] = set()
         for data in files:
-            if b"define" not in data and b"namespace" not in data:
+            if b"define" not in data and b"namespace" not in data.lower():
                 continue
             tokens = tokenize(data.decode("latin-1"))
             for index, token in enumerate(tokens):
-                if token.text == "namespace" and [t.text for t in tokens[index + 2 : index + 3]] in (["{"], ["::"]):
-                    namespaces.add(tokens[index + 1].text)
+                namespaces.update(_opened(tokens, index))
+                declared.update(_declared(tokens, index))
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
-        return cls({name: frozenset(words) for name, words in macros.items()}, frozenset(namespaces))
+        return cls(
+            {name: frozenset(words) for name, words in macros.items()}, frozenset(namespaces), frozenset(declared)
+        )
 
     @cached_property
     def spaces(self) -> frozenset[str]:

@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries of the host with a few headers for device code, PyTorch's before all (`tests/ordinary_torch/`)."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs import TESTS, make_job, write
+from nvcc import compile_with_nvcc, differences, install_nvcc
+
+from hatch_cuda_kernels import installed
+from hatch_cuda_kernels.compiler import compile_job
+from hatch_cuda_kernels.errors import CompilationError
+from hatch_cuda_kernels.installed import installed_labels
+from hatch_cuda_kernels.manifest import squeeze_name
+from hatch_cuda_kernels.nvrtc import Workspace, workspace
+from hatch_cuda_kernels.plan import CompileJob
+from hatch_cuda_kernels.sources import ProjectTree, close_over
+
+LABEL = "site-packages/torch/include"
+SMALL = {
+    "torch/__init__.py": "raise RuntimeError('a build must not import this')\n",
+    "torch/include/torch/csrc/api/include/torch/extension.h": (
+        "#pragma once\n#include <vector>\n#include <torch/types.h>\n"
+        "#include <ATen/core/Tensor.h>\n#include <pybind11.h>\n"
+    ),
+    "torch/include/torch/csrc/api/include/torch/types.h": (
+        "#include <ATen/ATen.h>\nnamespace torch { using namespace at; }\n"
+    ),
+    "torch/include/ATen/ATen.h": "#pragma once\n#include <ATen/core/Tensor.h>\n",
+    "torch/include/ATen/core/Tensor.h": (
+        "#pragma once\n#include <ATen/ATen.h>\n#include <c10/util/Half.h>\n#include <missing.h>\n"
+        "class Tensor : Hosts {};\n"
+    ),
+    "torch/include/c10/util/Half.h": (
+        "#include <c10/macros/Macros.h>\n#ifdef __GNUC__\n#pragma GCC diagnostic push\n#define BRANCH 1\n#endif\n"
+        "namespace c10 { struct Half { short x; }; C10_DEVICE inline int bits(Half h) { return h.x; } }\n"
+        "namespace at { using c10::Half; }\n"
+    ),
+    "torch/include/c10/macros/Macros.h": "#pragma once\n#define C10_DEVICE __device__\n",
+}
+"""The shape of the library, of which nothing is here: what a header leads to, and what is told apart in one."""
+KERNEL = (
+    "#include <torch/extension.h>\n__global__ void k(torch::Half *h, int *p) { *p = c10::bits(*h) + BRANCH; }\n"
+    "struct Layer { torch::Tensor weight; };\nvoid run(torch::Tensor t) { k<<<1, 1>>>(nullptr, nullptr); }\n"
+)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on `sys.path` with the small library; the project beside it."""
+    monkeypatch.syspath_prepend(write(tmp_path / "environment", SMALL))
+    installed._search.cache_clear()
+    yield tmp_path / "project"
+    installed._search.cache_clear()
+
+
+class TestNarrowed:
+    def test_a_header_of_the_host_stands_for_what_it_leads_to(self, small: Path) -> None:
+        """In the order of the text, through headers that include each other, each once; what is not there is passed."""
+        tree = ProjectTree(write(small, {"k.cu": KERNEL}))
+        text = tree.open(f"{LABEL}/ATen/ATen.h")
+        assert text is not None
+        assert re.findall(rb"<(.*)>", text.data) == [b"c10/util/Half.h"]
+        text = tree.open(f"{LABEL}/torch/csrc/api/include/torch/extension.h")
+        assert text is not None
+        assert re.findall(rb"<(.*)>", text.data) == [b"torch/types.h", b"c10/util/Half.h"]
+        assert tree.open(f"{LABEL}/ATen/absent.h") is None
+
+    def test_headers_for_device_code_are_the_librarys_own(self, small: Path) -> None:
+        """Byte for byte, unless they tell the host's compiler or rely on others to be read once."""
+        tree = ProjectTree(write(small, {"k.cu": KERNEL}))
+        macros, half = tree.open(f"{LABEL}/c10/macros/Macros.h"), tree.open(f"{LABEL}/c10/util/Half.h")
+        assert macros is not None and half is not None
+        assert macros.data.decode() == SMALL["torch/include/c10/macros/Macros.h"]
+        assert half.data.startswith(b"#define __CUDA_KERNELS_GNUC__ 13\n#pragma once\n#include <c10/macros/Macros.h>\n")
+        assert b"__GNUC__" not in half.data.replace(b"__CUDA_KERNELS_GNUC__", b"")
+
+    def test_the_closure_is_small_and_its_content_decides(self, small: Path) -> None:
+        """What a unit depends on are those headers; an edit of a header of the host that leads elsewhere counts."""
+        tree = ProjectTree(write(small, {"k.cu": KERNEL}))
+        before = close_over(tree, "k.cu", installed_labels("torch"))
+        assert {label.removeprefix(f"{LABEL}/") for label in before.files} == {
+            "k.cu",
+            "torch/csrc/api/include/torch/extension.h",
+            "torch/csrc/api/include/torch/types.h",
+            "c10/util/Half.h",
+            "c10/macros/Macros.h",
+        }
+
+    def test_compiles(self, small: Path) -> None:
+        """A kernel has the types of the library by both names, and the branch that nvcc takes."""
+        job = make_job(write(small, {"k.cu": KERNEL}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
+        with workspace() as space:
+            image = compile_job(job, space)
+        assert set(image.kernels) == {"k"}
+        assert {(passing.kind, passing.name) for passing in image.passed_over} >= {
+            ("class definition", "Layer"),
+            ("function", "run"),
+        }
+
+    def test_what_only_the_host_has_is_an_error(self, small: Path) -> None:
+        """A kernel that takes one of the library's own objects names it, and no other kernel comes out."""
+        text = KERNEL.replace("int *p)", "int *p, at::Tensor t)", 1)
+        job = make_job(write(small, {"k.cu": text}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
+        with workspace() as space, pytest.raises(CompilationError, match="Tensor"):
+            compile_job(job, space)
+
+
+FOLDER = TESTS / "ordinary_torch"
+FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
+_UNWANTED = ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
+DEFINES = {f"__CUDA_NO_{name}__": True for name in _UNWANTED}
+"""What PyTorch's own builds of extensions define."""
+
+
+@pytest.fixture(scope="module")
+def torch() -> list[Path]:
+    """Include folders of the installed PyTorch."""
+    spec = importlib.util.find_spec("torch")
+    folders = [Path(spec.origin).parent / "include"] if spec is not None and spec.origin else []
+    folders += [folder / "torch/csrc/api/include" for folder in folders]
+    if not folders or not folders[-1].is_dir():
+        pytest.skip("PyTorch is not installed here; its headers are what is tested")
+    return folders
+
+
+@pytest.fixture(scope="module")
+def space() -> Iterator[Workspace]:
+    """A workspace for all tests here."""
+    with workspace() as found:
+        yield found
+
+
+def promised(name: str) -> set[str]:
+    """The kernels that a file says it gives."""
+    match = re.search(r"^// kernels: (.*)$", (FOLDER / f"{name}.cu").read_text(), re.MULTILINE)
+    assert match is not None
+    return {squeeze_name(kernel) for kernel in re.split(r", (?![^<]*>)", match[1])}
+
+
+def extension(name: str, **options: str) -> CompileJob:
+    """The job of a file, as PyTorch's own builds of extensions have it."""
+    folders = installed_labels("torch")
+    return make_job(
+        FOLDER, f"{name}.cu", include_dirs=folders, toolkit_headers="auto", defines=DEFINES, options=options
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", FILES)
+def test_extension_compiles_as_it_is(name: str, space: Workspace) -> None:
+    """A file of an extension compiles with no edit, to the kernels that it says, without a warning."""
+    image = compile_job(extension(name), space)
+    assert set(image.kernels) >= promised(name)
+    assert len(image.entries) == len(promised(name))
+    assert image.warnings == ()
+
+
+@pytest.mark.isolated
+def test_kernels_of_extensions_are_those_of_nvcc(
+    torch: list[Path], space: Workspace, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """nvcc, with all of PyTorch's headers, makes the same kernels of each file."""
+    nvcc = install_nvcc(tmp_path_factory.mktemp("nvcc"))
+    includes = [f"-I{folder}" for folder in (*torch, sysconfig.get_path("include"))]
+    flags = ["--expt-relaxed-constexpr", "-std=c++20", "-DTORCH_EXTENSION_NAME=x", *(f"-D{name}" for name in DEFINES)]
+    found: dict[str, dict[str, str]] = {}
+    for name in FILES:
+        target = tmp_path_factory.mktemp("images") / f"{name}.cubin"
+        refused = compile_with_nvcc(nvcc, FOLDER / f"{name}.cu", "sm_80", target, [*flags, *includes])
+        assert refused is None, refused
+        image = compile_job(extension(name, std="c++20"), space)
+        found[name] = differences(image.data, target.read_bytes())
+    assert {name: what for name, what in found.items() if what} == {}
