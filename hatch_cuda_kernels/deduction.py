@@ -36,4 +36,4 @@ def deduce(
         probe.heed(front_end_log(plain, space, Shown(probe.texts, ahead + probe.prelude)))
         if not probe.goes_on:
             break
-    return asked.told(probe.instances, everything=probe.complete)
+    return asked.told(probe)

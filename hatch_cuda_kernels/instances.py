@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .errors import numbered
-from .hostcode import Instance, Mention, Surroundings, mentions
+from .hostcode import Mention, Probe, Surroundings, mentions
 from .manifest import squeeze_name
 from .plan import CompileJob, Unit
 
@@ -40,8 +39,6 @@ class Instances:
     """Name expressions to compile."""
     listed: bool = False
     """Whether the author lists instances, so that none is taken."""
-    complete: bool = False
-    """Whether it is known that the files ask for no others."""
     refused: dict[str, str] = field(default_factory=dict)
     """Expression -> what the compiler said of it."""
 
@@ -56,24 +53,34 @@ class Instances:
     @property
     def unknown(self) -> bool:
         """Whether the text may not tell all that is asked for, and no instance is listed."""
-        return not self.listed and not all(mention.plain for mention in self.mentions)
+        return not self.listed and not all(mention.certain for mention in self.mentions)
 
-    def told(self, instances: Iterable[Instance], *, everything: bool) -> Instances:
-        """With what the compiler tells; `everything` where it understood all of the host's code."""
-        asked = {(mention.label, mention.seen, mention.kernel) for mention in self.mentions}
+    def told(self, probe: Probe) -> Instances:
+        """With what the compiler tells of places where the text may not tell it all.
+
+        It tells an instance once, at the first place that asks for it.
+        """
+        asked = {mention.place for mention in self.mentions if not mention.certain}
+        spelled = {mention.place for mention in self.mentions if mention.certain} - asked
+        kernels = {each.kernel for each in probe.instances}
         found: dict[tuple[str, int, str], dict[str, None]] = {}
-        for label, line, kernel, expression in instances:
-            place = (label, line, kernel)
-            found.setdefault(place if place in asked else ("", 0, kernel), {})[expression] = None
+        for each in probe.instances:
+            if each.place not in spelled:
+                place = each.place if each.place in asked else ("", 0, each.kernel)
+                found.setdefault(place, {})[each.expression] = None
         mentions = []
         for mention in self.mentions:
-            here = found.get((mention.label, mention.seen, mention.kernel)) or found.get(("", 0, mention.kernel), {})
-            text = () if here and everything else mention.expressions
-            mentions.append(mention._replace(expressions=tuple(dict.fromkeys([*text, *here]))))
+            if not mention.certain:
+                here = found.get(mention.place) or found.get(("", 0, mention.kernel), {})
+                text = () if here and probe.complete else mention.expressions
+                mention = mention._replace(
+                    expressions=tuple(dict.fromkeys([*text, *here])),
+                    certain=probe.understood(mention) and (probe.complete or mention.kernel in kernels),
+                )
+            mentions.append(mention)
         every = [text for mention in mentions for text in mention.expressions]
         every += [text for those in found.values() for text in those]
-        taken = list(dict.fromkeys(map(squeeze_name, every)))
-        return dataclasses.replace(self, mentions=mentions, taken=taken, complete=everything)
+        return dataclasses.replace(self, mentions=mentions, taken=list(dict.fromkeys(map(squeeze_name, every))))
 
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
@@ -113,7 +120,7 @@ class Instances:
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
             missing = [text for text in asked if text not in self.taken]
-            if mention.label == job.unit.source and (missing or not (asked or self.complete)):
+            if mention.label == job.unit.source and (missing or not (asked or mention.certain)):
                 said = "; ".join(f"{text}: {self.refused[text]}" for text in missing if text in self.refused)
                 cause = said or "neither the text nor the compiler tells the arguments"
                 lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None

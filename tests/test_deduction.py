@@ -102,6 +102,52 @@ def test_types_that_cannot_be_named(tmp_path: Path) -> None:
     assert "k.cu(6): each (" in warning and "k.cu(7): each (" in warning
 
 
+def test_names_are_those_of_the_author(tmp_path: Path) -> None:
+    """A kernel has the name that its launch has where that says it all; values have no suffixes where none matters."""
+    text = (
+        "constexpr unsigned wide = 128;\ntemplate <typename T, unsigned N> __global__ void sum(T *x) { x[0] = T(N); }\n"
+        "template <typename T> void run(T *x) { sum<T, wide><<<1, wide>>>(x); }\n"
+        "void f(float *x, unsigned char *y) { sum<float, wide><<<1, 1>>>(x); run(x); run(y); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"sum<float,wide>", "sum<unsigned char,128>"} and not image.warnings
+
+
+def test_launches_in_the_text_of_a_macro(tmp_path: Path) -> None:
+    """A launch in a macro's text is told for every use, and not warned of."""
+    text = (
+        "enum class Act { Relu, Gelu };\n"
+        "template <typename T, Act A> __global__ void bias(T *x) { x[0] = T(int(A)); }\n"
+        "#define CASE(NAME) case Act::NAME: bias<T, Act::NAME><<<1, 1>>>(x); break;\n"
+        "template <typename T> void run(T *x, Act a) { switch (a) { CASE(Relu) CASE(Gelu) } }\n"
+        "void f(float *x, double *y) { run(x, Act::Relu); run(y, Act::Gelu); }\n"
+    )
+    image = compiled(tmp_path, text)
+    names = {f"bias<{kind},Act::{act}>" for kind in ("float", "double") for act in ("Relu", "Gelu")}
+    assert set(image.kernels) == names and not image.warnings
+
+
+def test_libraries_that_are_not_there(tmp_path: Path) -> None:
+    """Types of unknown libraries in heads and statements hide nothing that stands beside them."""
+    text = SCALE + (
+        "#include <vector>\nvendor::Status a(vendor::Handle *h, const vendor::detail::Options<float, 3> &o) {\n"
+        "  return o.run(h);\n}\n"
+        "struct Holder { vendor::Handle handle; std::vector<float> data; };\n"
+        "void b(Unknown *u, float *x) { vendor::log(u, x); scale<<<1, 1>>>(x, vendor::kDefault); }\n"
+        "void c(Holder &h) { VENDOR_CHECK(h.handle.ok()); scale<<<1, 1>>>((double *)h.handle, h.data.size()); }\n"
+        "template <typename T> void d(T *x) { vendor::launch([&] { scale<<<1, 1>>>(x, 1); }); }\n"
+        "void e(short *x) { d(x); }\n"
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>", "scale<double>", "scale<short>"}
+
+
+def test_more_errors_than_a_compiler_shows(tmp_path: Path) -> None:
+    """Host code with hundreds of things that are not there, after which a compiler gives up."""
+    noise = "".join(f"  vendor_call_{number}(x);\n  unknown_{number} += 1;\n" for number in range(150))
+    text = SCALE + f"void a(float *x) {{\n{noise}  scale<<<1, 1>>>(x, 1);\n}}\n"
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>"}
+
+
 def test_explicit_launches_cost_no_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the text tells every instance, or the author lists some, the compiler is not asked."""
     asked: list[str] = []

@@ -83,7 +83,7 @@ ARROWS = {
     "hostcode.names": "",
     "hostcode.passing": "calls declarations editing launches names replacements surroundings tokens",
     "hostcode.prelude": "passing",
-    "hostcode.probing": "declarations editing hosttypes passing sites strangers surroundings tokens",
+    "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",
     "hostcode.replacements": "calls declarations tokens",
     "hostcode.settling": "declarations names passing surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",

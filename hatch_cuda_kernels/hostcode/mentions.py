@@ -37,8 +37,15 @@ class Mention(NamedTuple):
     """The instances that it asks for; empty where that is not known."""
     seen: int = 0
     """Line on which the compiler sees it, that of the outermost macro around it; 0 in the definition of a macro."""
-    plain: bool = True
-    """Whether its arguments depend on nothing around it, so that there are no other expressions."""
+    function: tuple[int, int] = (0, 0)
+    """First and last line of the function around it, where that is no template."""
+    certain: bool = True
+    """Whether the expressions are all that it asks for."""
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """File, line and kernel, as the compiler sees them."""
+        return self.label, self.seen, self.kernel
 
 
 def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Mention]:
@@ -94,8 +101,15 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
                 parser.tokens[site.at].text,
                 tuple(f"{name}<{', '.join(each)}>" for each in found) if total <= _MOST else (),
                 file.seen(site.at),
+                _lines(file, around),
                 whole and meanings.is_plain(site),
             )
+
+
+def _lines(file: File, around: Declaration | None) -> tuple[int, int]:
+    if around is None or around.template or file.macro:
+        return 0, 0
+    return file.line(around.first), file.line(around.last)
 
 
 def _asked(file: File, kernels: Collection[str]) -> Iterator[Site]:

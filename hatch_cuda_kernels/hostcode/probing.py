@@ -12,6 +12,7 @@ it tells are name expressions.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ from typing import NamedTuple
 from .declarations import Declaration, Parser
 from .editing import Editor
 from .hosttypes import ANYTHING, declarations
+from .mentions import Mention
 from .passing import Passing
-from .sites import File, parameters
+from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE
@@ -44,6 +46,9 @@ _REPORT = re.compile(
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
 _ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit")
+_TROUBLE = re.compile(
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
+)
 _PRELUDE = b"".join(
     b"#undef %s\n#define %s\n" % (re.split(rb"[ (]", name)[0], name)
     for name in (
@@ -67,12 +72,17 @@ class Instance(NamedTuple):
     kernel: str
     expression: str
 
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """Where it is asked for, as `Mention.place` has it."""
+        return self.label, self.line, self.kernel
+
 
 class _Kernel(NamedTuple):
     name: str
     """As it is written outside all namespaces."""
-    parameters: tuple[str, ...]
-    """Names of the template parameters, up to one that has none; a pack ends in three dots."""
+    parameters: tuple[Parameter, ...]
+    """Its template parameters, up to one without a name."""
 
 
 @dataclass
@@ -91,6 +101,10 @@ class Probe:
     """The instances that the files ask for, as far as the compiler understood them."""
     complete: bool = False
     """Whether these are all, since it understood everything."""
+    troubled: set[tuple[str, int]] = field(default_factory=set)
+    """Lines that it did not understand."""
+    lost: set[str] = field(default_factory=set)
+    """Files of which it did not understand how they go on, and so perhaps nothing of what follows."""
     goes_on: bool = True
     """Whether it may tell more when it is asked again."""
 
@@ -109,9 +123,23 @@ class Probe:
         vague = {each for each in found if ANYTHING in each.expression}
         self.instances = [each for each in found if each not in vague]
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
+        errors = [match for match in _TROUBLE.finditer(log) if not re.match(_UNDERSTOOD, match["text"])]
+        self.troubled = {(match["file"], int(match["line"])) for match in errors}
+        self.troubled |= {(each.label, each.line) for each in vague}
+        self.lost = {match["file"] for match in errors if match["text"].startswith("expected a")}
+        if "Error limit reached" in log:
+            self.lost.update(self.texts)
         more = {name for name in unknown(log, self._shown) if name[-1] not in self.declared} - self.introduced
         self.introduced |= more
         self.goes_on = bool(more)
+
+    def understood(self, mention: Mention) -> bool:
+        """Whether the compiler understood what is around a place; of a template, whatever is used with it."""
+        first, last = mention.function
+        lines = range(first, last + 1)
+        return self.complete or not (
+            mention.label in self.lost or any(file == mention.label and line in lines for file, line in self.troubled)
+        )
 
     def _told(self, log: str) -> Iterator[Instance]:
         for match in _REPORT.finditer(log):
@@ -166,20 +194,16 @@ def make_probe(
 def _report(file: File, declaration: Declaration, editor: Editor, kernels: list[_Kernel]) -> str:
     """What the body of a template kernel is to be; the class that it uses is put in front of the kernel."""
     heads = parameters(file.parser, declaration)
-    names: list[str] = []
-    for head in heads:
-        if not head.name:
-            break
-        names.append(f"{head.name}..." if head.pack else head.name)
-    if not names:
+    named = list(itertools.takewhile(lambda head: head.name, heads))
+    if not named:
         return ""
     made = f"{_CLASS}{len(kernels)}"
-    kernels.append(_Kernel("::".join((*file.paths[declaration], declaration.name)), tuple(names)))
+    kernels.append(_Kernel("::".join((*file.paths[declaration], declaration.name)), tuple(named)))
     editor.insert(
         declaration.first,
         f"template <{', '.join(head.text for head in heads)}> struct {made} {{ int width : 40 + sizeof({made}*); }};",
     )
-    return f"{made}<{', '.join(names)}> instance;"
+    return f"{made}<{', '.join(head.name + '...' * head.pack for head in named)}> instance;"
 
 
 def _rewrite_launches(parser: Parser, editor: Editor) -> None:
@@ -214,18 +238,25 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
             editor.cut(index, index, _ARCHITECTURE.sub("__NO_ARCH____", plain))
 
 
-def _arguments(given: str, names: Sequence[str]) -> list[str] | None:
-    """The arguments out of `T=float, N=4`, as a name expression has them; None where they cannot be told."""
-    found: list[str] = []
-    plain = [name.removesuffix("...") for name in names]
-    pattern = ", ".join(f"{re.escape(name)}=(.*?)" for name in plain) + r"(?:, \w+=.*)?"
+def _arguments(given: str, heads: Sequence[Parameter]) -> list[str] | None:
+    """The arguments out of `T=float, N=4U`, as an author writes them; None where they cannot be told."""
+    pattern = ", ".join(f"{re.escape(head.name)}=(.*?)" for head in heads) + r"(?:, \w+=.*)?"
     match = re.fullmatch(pattern, given)
     if match is None:
         return None
-    for name, value in zip(names, match.groups(), strict=True):
+    found: list[str] = []
+    for head, value in zip(heads, match.groups(), strict=True):
         shown = value.replace("<unnamed>::", "")
-        if name.endswith("..."):
+        if head.pack:
             shown = shown.removeprefix("<").removesuffix(">")
+        elif "auto" not in head.text and (plain := _TYPED.fullmatch(shown)):
+            shown = plain["number"] or plain["small"] or "nullptr"  # the parameter has the type
         if shown:
             found.append(shown)
     return found
+
+
+_TYPED = re.compile(
+    r"(?P<number>-?\d{1,9})[UL]*|\((?:(?:un)?signed )?(?:short|char)\)\(?(?P<small>-?\d+)\)?|\([^()]*\*\)nullptr"
+)
+"""A value together with its type, as the compiler spells it."""
