@@ -9,16 +9,17 @@ of `sizeof` or `decltype`, it can ask what the call would give, and then the fun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
 from .tokens import WORD, Token
 
-__all__ = ["ASKS", "Signature", "arguments_of", "asked", "signature_of"]
+__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "signature_of"]
 
 _ANY = 1_000_000
-_OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
+OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
+"""Words whose operand is not evaluated."""
 ASKS = re.compile(
     r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|invoke_result\w*|result_of\w*"
     r"|is_\w*(?:constructible|assignable|convertible|invocable|aggregate|trivial)\w*"
@@ -59,12 +60,14 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
     return Signature(least, most, path)
 
 
-def asked(parser: Parser) -> Iterator[tuple[str, int | None]]:
-    """Names in operands that are not evaluated, each with the number of arguments that follow it, where it is told."""
+def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | None]]:
+    """Names in operands that are not evaluated, each with the number of arguments that follow it, where it is told.
+
+    `asking` are the macros that can bring such an operand.
+    """
     around, tokens = parser.surroundings, parser.tokens
-    asking = {name for name in around.macros if not _OPERANDS.isdisjoint(around.expanded([name]))}
     for index, token in enumerate(tokens):
-        if token.kind != WORD or not (token.text in _OPERANDS or token.text in asking or ASKS.fullmatch(token.text)):
+        if token.kind != WORD or not (token.text in OPERANDS or token.text in asking or ASKS.fullmatch(token.text)):
             continue
         end = _operand_end(parser, index)
         for inside in range(index, end):

@@ -89,14 +89,15 @@ class Surroundings:
     @cached_property
     def spaces(self) -> frozenset[str]:
         """Words that put a declaration on the device: the keywords, and macros that can stand for one."""
-        return frozenset(self._reaching(SPACES))
+        return frozenset(self.reaching(SPACES))
 
     @cached_property
     def hosts(self) -> frozenset[str]:
         """`__host__` and macros that stand for it and for nothing of the device."""
-        return frozenset(self._reaching({HOST}) - self.spaces)
+        return frozenset(self.reaching({HOST}) - self.spaces)
 
-    def _reaching(self, goals: Collection[str]) -> set[str]:
+    def reaching(self, goals: Collection[str]) -> set[str]:
+        """`goals`, and the macros that can bring one of them."""
         users: dict[str, list[str]] = {}
         for name, words in self.macros.items():
             for word in words:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, Signature, asked
+from .calls import ASKS, OPERANDS, Signature, asked
 from .declarations import Parser
 from .passing import PassedOver, Passing
 from .surroundings import Surroundings
@@ -44,7 +44,7 @@ class _Rest:
         """Whether any code depends on what classes can do."""
         return any(ASKS.fullmatch(word) for word in self.used)
 
-    def add(self, parser: Parser) -> None:
+    def add(self, parser: Parser, asking: Collection[str]) -> None:
         """Take in the rest of one file."""
         tokens = parser.tokens
         names = {declaration.name_at for declaration in parser.declarations}
@@ -63,7 +63,7 @@ class _Rest:
                 self.taken.setdefault(declaration.name, set()).update(t.text for t in inside if t.kind == WORD)
             if declaration.kind == "other" and tokens[declaration.last - 1].kind == WORD:
                 names.add(declaration.last - 1)  # `struct S;`
-        for name, count in asked(parser):
+        for name, count in asked(parser, asking):
             self.asked.setdefault(name, set()).add(count)
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
@@ -95,9 +95,9 @@ def uncovering(
     class can be made. In a file that is linked to others, a declaration without its body would be bound to what another
     file calls by that name.
     """
-    rest = _Rest()
+    rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
     for found in files.values():
-        rest.add(Parser(found.data.decode("latin-1"), surroundings))
+        rest.add(Parser(found.data.decode("latin-1"), surroundings), asking)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
     rest.used |= brought
