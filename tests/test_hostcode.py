@@ -521,6 +521,17 @@ def test_settle_lets_go_of_a_class_with_constructors(tmp_path: Path) -> None:
     assert b"struct Pool ;" in b" ".join(result.files["k.cu"].data.split())
 
 
+def test_settle_lets_go_of_a_specialisation_for_the_host(tmp_path: Path) -> None:
+    """One whose head has a type that is not there can be for nothing that the device has, wherever its body begins."""
+    text = "template <class T> struct io { __device__ static int n() { return 1; } };\ntemplate <class T>\n"
+    text += "struct io<vendor<T>> {\n  static int n() { return 2; }\n};\n"
+    text += "template <class T>\nstruct io<T, vendor::t> : io<T> {};\n"
+    text += "__device__ int use() { return io<int>::n(); }\n"
+    result = settled({"k.cu": text + KERNEL}, tmp_path)
+    assert result.log is None
+    assert {p.line for p in result.files["k.cu"].passed if p.name == "io"} == {2, 6}
+
+
 def test_settle_does_not_invent_headers(tmp_path: Path) -> None:
     """A header that is not there, and is none of the host's, may have defined anything: it stays an error."""
     result = settled({"k.cu": f'#include "tuning.h"\nint host() {{ return 1; }}\n{KERNEL}'}, tmp_path)

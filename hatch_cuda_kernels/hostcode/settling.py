@@ -47,7 +47,7 @@ def settle(
     *,
     keep_includes: Mapping[str, Collection[str]] | None = None,
     keep_names: Collection[str] = (),
-    limit: int = 24,
+    limit: int = 40,
 ) -> Settled:
     """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
 
@@ -214,13 +214,14 @@ class _Amendment:
         special = declaration.kind == "class" and parser.is_at(declaration.name_at + 1, "<")
         if declaration.kind not in ("function", "class") or not (special or declaration.kind == "function"):
             return False
-        return (
-            declaration.body < 0
-            or line < parser.line(declaration.body)
-            or (
-                line == parser.line(declaration.first) == parser.line(declaration.body)
-                and parser.line(declaration.last) > line
-            )
+        if declaration.body < 0 or line < parser.line(declaration.body):
+            return True
+        inside = parser.next_of(declaration.body)
+        empty = inside == parser.match.get(declaration.body)
+        return line == parser.line(declaration.body) and (
+            empty
+            or parser.line(inside) > line
+            or (line == parser.line(declaration.first) and parser.line(declaration.last) > line)
         )
 
     def _harmless(self, declaration: Declaration) -> bool:
