@@ -88,6 +88,10 @@ def _build(
     start = time.perf_counter()
     if config.report is not None and not (root / config.report).parent.is_dir():
         raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: there is no folder {(root / config.report).parent}")
+    if config.executor != "processes":
+        from .executor import check_executor
+
+        check_executor(config.executor)
     units = make_units(config, root, specs)
     places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
     with KernelCache.open(places, max_size=config.cache_max_size) as cache:

@@ -334,6 +334,8 @@ def _defines(value: object, where: str, problems: list[str]) -> dict[str, str | 
             problems.append(f"{where}.{name}: false defines nothing; leave the macro out, or write 0")
         elif given is not True and not isinstance(given, (str, int, float)):
             problems.append(f"{where}.{name}: expected a string, a number or true, found {given!r}")
+        elif type(given) is int and not -(2**63) <= given < 2**64:
+            problems.append(f"{where}.{name}: no integer of C++ has more than 64 bits, and this needs more")
         elif isinstance(given, str) and set(given) & set("\0\n\r"):
             problems.append(f"{where}.{name}: a macro's value is one line")
         elif isinstance(given, float) and not math.isfinite(given):

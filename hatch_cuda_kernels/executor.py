@@ -13,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import importlib.util
 import os
 import pickle
 import platform
@@ -33,13 +34,24 @@ if TYPE_CHECKING:
     from .nvrtc import Workspace
     from .pool import Pool
 
-__all__ = ["compile_elsewhere"]
+__all__ = ["check_executor", "compile_elsewhere"]
 
 _ATTEMPTS = 3
 _PATIENCE = 60.0
 _PULSE = 5.0
 
 Result = CompiledImage | CudaKernelsError
+
+
+def check_executor(executor: str) -> None:
+    """Raise ConfigurationError where `executor` cannot give one, as far as that shows without making it: a build that
+    finds everything in the cache makes none, and should not hide a mistake until the day when something is missing."""
+    kind, _, rest = executor.partition(":")
+    if kind == "dask":
+        if importlib.util.find_spec("distributed") is None:
+            raise _no_dask("there is no module distributed")
+    elif executor != "processes":
+        _factory(kind, rest)
 
 
 def compile_elsewhere(
@@ -166,8 +178,9 @@ def _opened(executor: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
 
 @contextlib.contextmanager
 def _made(module: str, name: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
+    factory = _factory(module, name)
     try:
-        pool = getattr(importlib.import_module(module), name)()
+        pool = factory()
     except Exception as error:
         raise ConfigurationError(f"executor: {module}:{name} gives none ({type(error).__name__}: {error})") from None
     if not callable(getattr(pool, "submit", None)):
@@ -177,15 +190,32 @@ def _made(module: str, name: str) -> Iterator[tuple[Executor, Callable[[], None]
     yield pool, lambda: None
 
 
+def _factory(module: str, name: str) -> Callable[[], Executor]:
+    try:
+        factory: Callable[[], Executor] = getattr(importlib.import_module(module), name)
+    except Exception as error:
+        raise ConfigurationError(f"executor: {module}:{name} gives none ({type(error).__name__}: {error})") from None
+    if not callable(factory):
+        raise ConfigurationError(
+            f"executor: {module}:{name} is a {type(factory).__name__}, and has to be a function or class that gives a "
+            "concurrent.futures.Executor"
+        )
+    return factory
+
+
+def _no_dask(reason: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"executor: dask needs a library that is missing ({reason}); `pip install 'hatch-cuda-kernels[dask]'`, or "
+        "name hatch-cuda-kernels[dask] among the build requirements"
+    )
+
+
 @contextlib.contextmanager
 def _dask(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ConfigurationError(
-            f"executor: dask needs a library that is missing ({error}); `pip install 'hatch-cuda-kernels[dask]'`, or "
-            "name hatch-cuda-kernels[dask] among the build requirements"
-        ) from None
+        raise _no_dask(error) from None
     try:
         client = Client(address, timeout=_PULSE, set_as_default=False)
     except Exception as error:

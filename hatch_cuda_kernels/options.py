@@ -165,5 +165,5 @@ def _fits(value: object, kind: str) -> bool:
         return isinstance(value, bool)
     values = value if isinstance(value, list) and kind in (_TEXTS, _INTS) else [value]
     if kind in (_INT, _INTS):
-        return bool(values) and all(type(item) is int and item >= 0 for item in values)
+        return bool(values) and all(type(item) is int and 0 <= item < 2**31 for item in values)
     return bool(values) and all(isinstance(item, str) and item and not set(item) & set("\0\n\r") for item in values)

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import json
 import os
 import shlex
@@ -55,18 +57,27 @@ def command(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
 Command = Callable[..., tuple[int, str, str]]
 
 
-def changed(wheel: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """A copy of a wheel whose files were changed."""
+def changed(wheel: Path, target: Path, change: Callable[[dict[str, bytes]], None], *, record: bool = True) -> Path:
+    """A copy of a wheel whose files were changed, and its RECORD with them unless that is to be kept."""
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
+    if record:
+        lines = [f"{name},{digest_in_record(data)},{len(data)}" for name, data in files.items() if name != RECORD]
+        files[RECORD] = "\n".join([*lines, f"{RECORD},,", ""]).encode()
     with zipfile.ZipFile(target, "w") as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return target
 
 
+def digest_in_record(data: bytes) -> str:
+    """A file's digest as RECORD has it."""
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
 MANIFEST = "demo/_cuda_kernels/manifest.json"
+RECORD = "demo-1.0.dist-info/RECORD"
 
 
 class TestInspect:
@@ -285,6 +296,42 @@ class TestVerify:
         assert (status, value["ok"]) == (1, False)
         assert any(path in found["path"] and problem in found["problem"] for found in value["problems"]), value
         assert path in command("verify", damaged)[1]
+
+    @pytest.mark.parametrize(
+        ("change", "path", "problem"),
+        [
+            (lambda f: f.pop(RECORD), "RECORD", "a wheel has one, and this has none"),
+            (lambda f: f.update({"other-1.dist-info/RECORD": b""}), "RECORD", "a wheel has one, and this has 2"),
+            (lambda f: f.update({RECORD: b"\xff\n"}), RECORD, "cannot be read"),
+            (lambda f: f.update({RECORD: f[RECORD] + b"a,b,c,d\n"}), RECORD, "not three fields"),
+            (lambda f: f.update({RECORD: f[RECORD] + b'"a\n'}), RECORD, "not three fields"),
+            (lambda f: f.update({"demo/new.py": b""}), "demo/new.py", "is not listed in RECORD"),
+            (lambda f: f.pop("demo/__init__.py"), "demo/__init__.py", "is listed in RECORD, and is not there"),
+            (lambda f: f.update({"demo/__init__.py": b"import os\n"}), "demo/__init__.py", "bytes, and 0 in RECORD"),
+            (lambda f: f.update({"demo/scale.cu": f["demo/scale.cu"][::-1]}), "demo/scale.cu", "another digest"),
+            (
+                lambda f: f.update({RECORD: f[RECORD].replace(b"sha256=", b"md5=", 1)}),
+                "",
+                "no digest of it that counts",
+            ),
+        ],
+        ids="none two text fields quote unlisted gone size digest algorithm".split(),
+    )
+    def test_record(
+        self, wheel: Path, command: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
+        path: str, problem: str,
+    ) -> None:  # fmt: skip
+        """A wheel that does not fit its RECORD is not fine, whatever its kernels are."""
+        damaged = changed(wheel, tmp_path / wheel.name, change, record=False)
+        status, output, _ = command("verify", damaged, "--json")
+        assert status == 1
+        problems = json.loads(output)["problems"]
+        assert any(path in found["path"] and problem in found["problem"] for found in problems), problems
+
+    def test_record_signed(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+        """Signatures of RECORD are not listed in it."""
+        signed = changed(wheel, tmp_path / wheel.name, lambda f: f.update({f"{RECORD}.jws": b"{}"}), record=False)
+        assert command("verify", signed)[0] == 0
 
     def test_jit_finds_a_missing_header(self, wheel: Path, command: Command, tmp_path: Path) -> None:
         """--jit finds a header that the sources need and the wheel does not list."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import re
 from typing import Any
 
@@ -269,6 +270,10 @@ class TestDefines:
             (["A=1"], "defines: expected a table of macros, found list"),
             ({"A": False}, "defines.A: false defines nothing"),
             ({"A": ["1"]}, "defines.A: expected a string, a number or true"),
+            ({"A": 1 << 64}, "defines.A: no integer of C++ has more than 64 bits"),
+            ({"A": -(1 << 63) - 1}, "defines.A: no integer of C++ has more than 64 bits"),
+            ({"A": datetime.date(1979, 5, 27)}, "defines.A: expected a string, a number or true"),
+            ({"A": datetime.datetime(1979, 5, 27, 7, 32)}, "defines.A: expected a string, a number or true"),
             ({"A": "x\ny"}, "defines.A: a macro's value is one line"),
             ({"A": "x\0y"}, "defines.A: a macro's value is one line"),
             ({"A": float("nan")}, "defines.A: nan is no number in C++"),

@@ -18,9 +18,13 @@ import pytest
 from jobs import KERNEL, TESTS, compile_alone, make_job, write
 from projects import make_project
 from servers import free_port, started
+from support import WHERE, Quiet, nowhere
 
 from hatch_cuda_kernels import CompilationError, ConfigurationError, ToolchainError
+from hatch_cuda_kernels.build import build_packages
+from hatch_cuda_kernels.config import Config
 from hatch_cuda_kernels.executor import compile_elsewhere
+from hatch_cuda_kernels.modules import ShippedPackage, find_modules
 from hatch_cuda_kernels.plan import CompileJob
 
 pytestmark = pytest.mark.timeout(200)
@@ -127,6 +131,28 @@ def test_no_executor(jobs: list[CompileJob], executor: str, message: str) -> Non
     """What gives no executor is named."""
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         list(compile_elsewhere(executor, jobs))
+
+
+@pytest.mark.parametrize(
+    ("executor", "message"),
+    [
+        ("no_such_module:f", "no_such_module:f gives none (ModuleNotFoundError"),
+        ("pools:no_such", "pools:no_such gives none (AttributeError"),
+        ("os:path", "os:path is a module, and has to be a function or class"),
+        ("os:sep", "os:sep is a str, and has to be a function or class"),
+    ],
+)
+def test_mistake_told_on_a_hit(tmp_path: Path, executor: str, message: str) -> None:
+    """What can give no executor is refused where nothing has to be compiled, too."""
+    root = write(tmp_path / "project", {"demo/__init__.py": "", "demo/k.cu": KERNEL})
+    config = Config.from_table({"archs": ["sm_80"], "cache": str(tmp_path / "cache")}, where=WHERE)
+    specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        config = dataclasses.replace(config, executor=executor)
+        build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+    config = dataclasses.replace(config, executor="pools:no_executor")  # which only making it would tell
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
 
 
 # -- a real cluster ------------------------------------------------------------------------------------------------

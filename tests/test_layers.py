@@ -39,6 +39,7 @@ ARROWS = {
     "commands.explanation": "..arch ..catalog ..display ..errors ..loader ..package ..selection target",
     "commands.housekeeping": "..cache ..display ..stores.state",
     "commands.inspection": "..display ..manifest target",
+    "commands.record": "",
     "commands.report": "...display markdown page summary",
     "commands.report.markdown": "...arch ...display ..coverage ..diff ..inspection summary",
     "commands.report.markup": "...display",
@@ -55,7 +56,7 @@ ARROWS = {
     "commands.transfer": "..arch ..build ..cache ..config ..display ..errors ..jobs ..modules ..plan ..stores.layers "
     "..stores.location ..stores.opening ..toolchain ..worker",
     "commands.verify": "..arch ..cache ..costs ..cubin ..display ..elf ..errors ..jobs ..machine "
-    "..manifest ..nvrtc ..package ..plan ..pool ..toolchain coverage target",
+    "..manifest ..nvrtc ..package ..plan ..pool ..toolchain coverage record target",
     "commands.warm": "..arch ..catalog ..display ..fallback ..loader ..manifest ..package ..plan ..selection target",
     "compiler": "errors nvrtc outcome plan",
     "config": "arch errors manifest options stores.location toolkit variants",

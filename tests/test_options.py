@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from typing import Any
 
 import pytest
@@ -22,10 +23,10 @@ GOOD: dict[str, list[Any]] = {
 }
 BAD: dict[str, list[Any]] = {
     "true or false": [1, "true", None, [True]],
-    "an integer": [-1, True, 1.0, "4", [4]],
-    "a string": ["", 1, True, ["x"], "a\0", "a\nb", "a\rb"],
+    "an integer": [-1, 1 << 31, 1 << 70, datetime.date(1979, 5, 27), True, 1.0, "4", [4]],
+    "a string": ["", 1, True, ["x"], "a\0", "a\nb", "a\rb", datetime.time(7, 32)],
     "a string or a list of strings": ["", [], [""], ["x", 1], {"x": 1}, "a\nb"],
-    "an integer or a list of integers": [True, [], [-1], ["1"], 1.0],
+    "an integer or a list of integers": [True, [], [-1], [1, 1 << 64], ["1"], 1.0],
 }
 SPECIAL = {"std": ["c++17"], "ofast-compile": ["0", "min", "mid", "max"], "optimization-info": ["inline"]}
 

@@ -522,6 +522,8 @@ class TestLocation:
         [
             ("", "expected a folder"),
             ("read:", "expected a folder"),
+            ("read:read:x", "has read: twice"),
+            ("read: read:sqlite:x", "has read: twice"),
             ("a\0b", "expected a folder"),
             ("sqlite:", "names no file"),
             ("memory:lots", "expected a size"),

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a package is what its manifest says: every digest, every image's own word, every path."""
+"""Whether a package is what its manifest says, every digest, every image's own word, every path; and a wheel what its
+RECORD says."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..arch import Architecture, Capability, format_capability
@@ -27,6 +30,7 @@ from ..plan import CompiledImage, CompileJob
 from ..pool import Pool
 from ..toolchain import Toolchain, detect
 from .coverage import cover, holes, names_text
+from .record import check_record
 from .target import Place, places
 
 __all__ = ["NoFallback", "Problem", "run", "verify_fallback", "verify_place"]
@@ -76,6 +80,9 @@ def run(
             found, missing = verify_fallback(opened, lambda text: print(text, file=sys.stderr))
             problems += found
             lacking += missing
+    if os.path.isfile(target):
+        told = {problem.path for problem in problems}
+        problems += [Problem(path, text) for path, text in check_record(Path(target)) if path not in told]
     if as_json:
         value: dict[str, Any] = {"schema": 1, "ok": not problems, "problems": [vars(found) for found in problems]}
         if jit:

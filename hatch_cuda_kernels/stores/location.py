@@ -87,6 +87,8 @@ def parse_location(text: str) -> Location:
     text = text.strip()
     writable = not text.startswith("read:")
     rest = text if writable else text[len("read:") :].strip()
+    if rest.startswith("read:"):
+        raise ValueError(f"{text!r} has read: twice")
     if not rest or "\0" in rest:
         raise ValueError(f"expected {_SPELLINGS}; found {text!r}")
     for kind in ("sqlite", "memory"):
