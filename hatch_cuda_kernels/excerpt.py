@@ -26,7 +26,6 @@ class Outline(NamedTuple):
     """What the ends of a manifest say. `fallback`: whether sources are shipped."""
 
     schema: object
-    package: object
     release: object
     fallback: bool
 
@@ -43,7 +42,7 @@ def read_outline(stream: BinaryIO, size: int) -> Outline | None:
         return None
     if not separator or set(found) != {"package", "schema"}:
         return None
-    return Outline(found["schema"], found["package"], release, not rest.startswith(b"null,\n"))
+    return Outline(found["schema"], release, not rest.startswith(b"null,\n"))
 
 
 def find_kernel(stream: BinaryIO, size: int, kernel: str) -> list[str] | None:

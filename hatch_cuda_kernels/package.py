@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # what only the fallback needs is imported by it: every app p
 __all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit", "source_folder"]
 
 
-_LARGE = 256 * 1024
+_LARGE = 16 * 1024
 _T = TypeVar("_T")
 
 
@@ -127,15 +127,19 @@ class InstalledPackage:
         return {module_key(module.name): module for module in self.manifest.modules}
 
     def _excerpt(self, find: Callable[..., _T | None], *wanted: str) -> _T | None:
-        """A part of a large manifest in a file; None where only the whole will do."""
+        """A part of a large manifest in a file; None where only the whole will do, a small one is read at once."""
         if "manifest" in vars(self) or not isinstance(self.files, Path):
             return None
         try:
             with (self.files / MANIFEST_FILE).open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
-                return find(stream, size, *wanted) if size > _LARGE else None
+                if size > _LARGE:
+                    return find(stream, size, *wanted)
+                data = stream.read()
         except OSError:
             return None
+        self.manifest = Manifest.from_bytes(data, self._where)
+        return None
 
     def _read(self, path: str) -> bytes:
         try:

@@ -228,8 +228,21 @@ def _check_customizations(job: CompileJob, files: Mapping[str, PassedOver]) -> N
     includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
     if not any(map(_LIBRARIES.match, includes)):
         return
-    names = ((label, passing) for label, found in files.items() for passing in found.passed)
-    _check_names(job, [(label, p) for label, p in names if p.kind == "function" and p.name in _CUSTOMIZATIONS])
+    problems = [
+        f"{label}({passing.line}): function {passing.name}"
+        for label, found in files.items()
+        for passing in found.passed
+        if passing.kind == "function" and passing.name in _CUSTOMIZATIONS
+    ]
+    if problems:
+        raise CompilationError(
+            numbered(
+                f"{job}: {job.unit.source} has host functions that cannot be passed over safely, because CUDA's "
+                "libraries call functions of these names by the types of their arguments; make them __host__ "
+                "__device__, or put them between #ifndef __CUDACC_RTC__ and #endif:",
+                problems[:10],
+            )
+        )
 
 
 _KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "build_demo",
     "edit_manifest",
     "install_editable",
+    "kill_writers",
     "nowhere",
     "run_python",
     "write_project",
@@ -277,3 +279,42 @@ def run_python(
     assert not check or done.returncode == 0, output
     reports = [line for line in done.stdout.splitlines() if line.startswith("@")]
     return Result(done.returncode, json.loads(reports[-1][1:]) if reports else None, output)
+
+
+_WRITER = """\
+import random
+from hatch_cuda_kernels.stores import location, opening
+layer, = opening.open_layers([location.parse_location(sys.argv[1])], max_size=5_000_000, alone=True)
+draw = random.Random(int(sys.argv[2]))
+layer.write("k0", b"k0")
+print("ready", flush=True)
+while True:
+    key = f"k{draw.randrange(40)}"
+    if draw.random() < 0.5:
+        layer.write(key, key.encode() * draw.choice([10, 1000, 4000, 40000]))
+    else:
+        data = layer.read(key)
+        if data is not None and data != key.encode() * (len(data) // len(key)):
+            print("WRONG", key, flush=True)
+    for text in caught:
+        print("WARNED", text, flush=True)
+    caught.clear()
+"""
+
+
+def kill_writers(place: str, delays: Sequence[float], *, seed: int = 0) -> str:
+    """Let processes read and write one place of the cache, and kill them, each after its delay once all are at it; what
+    they said of values that nobody wrote ("WRONG") and of warnings ("WARNED")."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PRELUDE + _WRITER, place, str(seed + number)], stdout=subprocess.PIPE, text=True
+        )
+        for number in range(len(delays))
+    ]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process, delay in zip(processes, delays, strict=True):
+        time.sleep(delay)
+        process.kill()
+    return "".join(process.communicate()[0] for process in processes)

@@ -428,5 +428,8 @@ def test_functions_that_libraries_look_up(tmp_path: Path) -> None:
         "__global__ void k(int *o) { *o = cuda::std::is_nothrow_swappable<X>::value; }\n"
     )
     write(tmp_path, {"k.cu": text})
-    with pytest.raises(CompilationError, match=r"(?s)cannot be passed over safely.*function swap"):
+    told = r"(?s)cannot be passed over safely.*by the types of their.*function swap"
+    with pytest.raises(CompilationError, match=told):
+        CompilationError, match=r"(?s)cannot be passed over safely.*by the types of their.*function swap"
+    ):
         compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import run_python
 
 from hatch_cuda_kernels import KernelNotFoundError, ManifestError
 from hatch_cuda_kernels.arch import Architecture
@@ -109,7 +111,7 @@ def test_same_as_the_whole(seed: int, files: int) -> None:
     data = canonical_json(manifest.to_dict())
     stream = io.BytesIO(data)
     whole = json.loads(data)
-    assert read_outline(stream, len(data)) == (1, "demo", "13.5.37", True)
+    assert read_outline(stream, len(data)) == (1, "13.5.37", True)
     for kernel, modules in manifest.kernels.items():
         assert find_kernel(stream, len(data), kernel) == list(modules)
     for module in whole["modules"]:
@@ -123,7 +125,7 @@ def test_same_as_the_whole(seed: int, files: int) -> None:
 def test_no_fallback() -> None:
     """That no sources are shipped is told."""
     data = canonical_json(replace(make_manifest(5), fallback=None).to_dict())
-    assert read_outline(io.BytesIO(data), len(data)) == (1, "demo", "13.5.37", False)
+    assert read_outline(io.BytesIO(data), len(data)) == (1, "13.5.37", False)
 
 
 def test_cost_is_flat() -> None:
@@ -227,3 +229,19 @@ class TestInstalled:
             except (ManifestError, KernelNotFoundError):
                 continue
             assert found[0].name == "m77"
+
+
+@pytest.mark.parametrize("modules", [2, 400])
+def test_read_once(tmp_path: Path, modules: int) -> None:
+    """A first load opens a small manifest once; of a large one it reads a part at a time."""
+    files = install(tmp_path / "site/demo", canonical_json(make_manifest(modules).to_dict()))
+    code = f"""
+from pathlib import Path
+from hatch_cuda_kernels.package import InstalledPackage
+opened = []
+sys.addaudithook(lambda event, args: event == "open" and opened.append(str(args[0])))
+package = InstalledPackage("demo", Path({str(files)!r}), piecemeal=True)
+assert package.modules_with("m1_k") and package.module("m1")
+report(sum(path.endswith("manifest.json") for path in opened))
+"""
+    assert run_python(code, dict(os.environ)).value == (1 if modules == 2 else 3)

@@ -7,8 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +17,7 @@ import pytest
 from jobs import KERNEL, TESTS, compile_alone, make_job, write
 from projects import make_project
 from servers import SERVERS, Served, free_port, odd_server
-from support import _PRELUDE, run_python
+from support import kill_writers, run_python
 
 from hatch_cuda_kernels import CudaKernelsWarning, errors
 from hatch_cuda_kernels.cache import KernelCache
@@ -403,39 +401,7 @@ class TestServers:
 
     def test_killed(self, served: Served, tmp_path: Path) -> None:
         """Eight processes write and read at once and are killed: nothing wrong, and it works on."""
-        code = """
-import random
-from hatch_cuda_kernels.stores.location import parse_location
-from hatch_cuda_kernels.stores.opening import open_layers
-layer, = open_layers([parse_location(sys.argv[1])], alone=True)
-draw = random.Random(int(sys.argv[2]))
-layer.write("k0", b"k0")
-print("ready", flush=True)
-while True:
-    key = f"k{draw.randrange(20)}"
-    if draw.random() < 0.5:
-        layer.write(key, key.encode() * draw.choice([10, 1000, 40000]))
-    else:
-        data = layer.read(key)
-        if data is not None and data != key.encode() * (len(data) // len(key)):
-            print("WRONG", key, flush=True)
-"""
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PRELUDE + code, served.url, str(number)],
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
-            )
-            for number in range(8)
-        ]
-        for process in processes:
-            assert process.stdout
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            time.sleep(0.2)
-            process.kill()
-        assert "".join(process.communicate()[0] for process in processes) == ""
+        assert "WRONG" not in kill_writers(served.url, [0.2] * 8)
         with program_cache(served.url) as cache:
             store: Any = cache.layers[0].store
             for _ in range(20):  # until the server is done with what the dead asked for

@@ -9,8 +9,6 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +19,7 @@ import pytest
 from jobs import KERNEL, TESTS, compile_alone, make_job, write
 from projects import KERNEL as PROJECT_KERNEL
 from projects import make_project
-from support import run_python
+from support import kill_writers, run_python
 
 from hatch_cuda_kernels import CudaKernelsWarning
 from hatch_cuda_kernels.cache import KernelCache
@@ -688,55 +686,15 @@ def test_same_wheel(tmp_path: Path) -> None:
     assert len(wheels) == 1
 
 
-STRESS = """
-import random
-from hatch_cuda_kernels.stores.layers import Layer
-from hatch_cuda_kernels.stores.location import parse_location
-from hatch_cuda_kernels.stores.opening import open_layers
-place, seed = sys.argv[1:]
-layer, = open_layers([parse_location(place)], max_size=5_000_000)
-draw = random.Random(int(seed))
-layer.write("k0", b"k0")
-print("ready", flush=True)
-while True:
-    key = f"k{draw.randrange(40)}"
-    if draw.random() < 0.5:
-        layer.write(key, key.encode() * draw.choice([10, 1000, 4000]))
-    else:
-        data = layer.read(key)
-        if data is not None and data != key.encode() * (len(data) // len(key)):
-            print("WRONG", key, flush=True)
-    for text in caught:
-        print("WARNED", text, flush=True)
-    caught.clear()
-"""
-
-
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
 def test_killed(tmp_path: Path, kind: str, rounds: int) -> None:
     """Processes that read and write one place are killed at random: nothing wrong, no warning, and all works on."""
-    from support import _PRELUDE
-
     place = str(tmp_path / "folder") if kind == "folder" else f"sqlite:{tmp_path}/c.db"
     draw = random.Random(rounds)
     for turn in range(rounds):
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", _PRELUDE + STRESS, place, str(turn * 8 + number)],
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
-            )
-            for number in range(8 if rounds > 2 else 4)
-        ]
-        for process in processes:
-            assert process.stdout
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            time.sleep(draw.uniform(0, 0.1))
-            process.kill()
-        assert "".join(process.communicate()[0] for process in processes) == ""
+        delays = [draw.uniform(0, 0.1) for _ in range(8 if rounds > 2 else 4)]
+        assert kill_writers(place, delays, seed=turn * 8) == ""
     with program_cache(place) as cache:
         found = {f"k{number}": cache.get(f"k{number}") for number in range(40)}
         kept = {key: data for key, data in found.items() if data is not None}
