@@ -430,6 +430,4 @@ def test_functions_that_libraries_look_up(tmp_path: Path) -> None:
     write(tmp_path, {"k.cu": text})
     told = r"(?s)cannot be passed over safely.*by the types of their.*function swap"
     with pytest.raises(CompilationError, match=told):
-        CompilationError, match=r"(?s)cannot be passed over safely.*by the types of their.*function swap"
-    ):
         compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
