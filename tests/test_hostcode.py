@@ -408,6 +408,11 @@ LONG = {
     "calls": b"f(int) " * 20_000,
     "heads": b"void f() " * 20_000 + b"{ }",
     "literals": b"'" * 50_000,
+    "operands": b"sizeof f requires g decltype(h) " * 10_000,
+    "nested operands": b"sizeof(" * 20_000 + b")" * 20_000,
+    "macros of both sides": b"".join(
+        b"#define M%d(x) __global__ void x##_k() {} void x() { }\nM%d(f%d)\n" % (n, n, n) for n in range(2000)
+    ),
 }
 
 
@@ -440,6 +445,11 @@ _PIECES = [
     "#define M(x) k<float, x><<<1, 1>>>()",
     "M(N)",
     "const int N = 3;",
+    "#define BOTH(x, y) __global__ void x##_k() { y; } \\\n void x(int n) { x##_k<<<n, 1>>>(); }",
+    "BOTH(a, b)",
+    "BOTH(",
+    "sizeof(a(1))",
+    "namespace std { template <> struct hash<S> { std::string s; }; }",
     *GOES.values(),
     *STAYS.values(),
     "{",

@@ -85,7 +85,7 @@ ARROWS = {
     "hostcode.passing": "calls declarations editing launches names replacements surroundings tokens",
     "hostcode.prelude": "passing",
     "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",
-    "hostcode.replacements": "calls declarations tokens",
+    "hostcode.replacements": "calls declarations surroundings tokens",
     "hostcode.settling": "declarations names passing surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",
     "hostcode.strangers": "hosttypes names",

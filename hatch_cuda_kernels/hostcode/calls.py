@@ -18,6 +18,8 @@ from .tokens import WORD, Token
 __all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "signature_of"]
 
 _ANY = 1_000_000
+_LONGEST = 512
+"""Tokens between the parentheses of a call whose arguments are counted: keeps the time linear for any text."""
 OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
 """Words whose operand is not evaluated."""
 ASKS = re.compile(
@@ -65,9 +67,13 @@ def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | 
 
     `asking` are the macros that can bring such an operand.
     """
-    around, tokens = parser.surroundings, parser.tokens
+    around, tokens, end = parser.surroundings, parser.tokens, 0
     for index, token in enumerate(tokens):
-        if token.kind != WORD or not (token.text in OPERANDS or token.text in asking or ASKS.fullmatch(token.text)):
+        if (
+            index < end
+            or token.kind != WORD
+            or not (token.text in OPERANDS or token.text in asking or ASKS.fullmatch(token.text))
+        ):
             continue
         end = _operand_end(parser, index)
         for inside in range(index, end):
@@ -99,7 +105,7 @@ def _count(parser: Parser, index: int) -> int | None:
     if parser.is_at(opened, "<"):
         closed = parser.angle(opened, parser.limit)
         opened = parser.next_of(closed) if closed is not None else opened
-    if not parser.is_at(opened, "(") or opened not in parser.match:
+    if not parser.is_at(opened, "(") or parser.match.get(opened, len(parser.tokens)) - opened > _LONGEST:
         return None
     parts = list(arguments_of(parser, opened))
     words = {token.text for part in parts for token in part}

@@ -26,7 +26,7 @@ from .names import (
     NO_SPACE,
     SPACES,
 )
-from .replacements import host_parts, without
+from .replacements import Uses, host_parts, uses_of_macros, without
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
 
@@ -162,7 +162,7 @@ class Pass:
         for declaration in erased:
             self._erase(declaration, editor)
         for index, token in enumerate(parser.tokens):
-            if token.kind == DIRECTIVE and (parts := list(host_parts(token.text, self.parsers))):
+            if token.kind == DIRECTIVE and (parts := list(host_parts(token.text, self._uses, self.surroundings))):
                 editor.cut(index, index, without(token.text, parts))
                 for part in parts:
                     line = parser.line(index) + token.text.count("\n", 0, part.start)
@@ -299,6 +299,10 @@ class Pass:
         if member or declaration.name.startswith("operator"):
             return "erase"
         return "go"
+
+    @cached_property
+    def _uses(self) -> Uses:
+        return uses_of_macros(self.parsers)
 
     @cached_property
     def _host_classes(self) -> frozenset[Declaration]:

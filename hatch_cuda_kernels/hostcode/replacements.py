@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .calls import Signature, arguments_of, signature_of
 from .declarations import Declaration, Parser
+from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, WORD
 
-__all__ = ["HostPart", "host_parts", "without"]
+__all__ = ["HostPart", "Uses", "host_parts", "uses_of_macros", "without"]
 
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _STAYING = frozenset("constexpr consteval virtual friend operator template".split())
@@ -30,17 +31,32 @@ class HostPart(NamedTuple):
     signature: Signature
 
 
-def host_parts(directive: str, parsers: Sequence[Parser]) -> Iterator[HostPart]:
+Uses = Mapping[str, Sequence[tuple[Parser, int]]]
+"""Name of a macro -> the files and tokens where it is used with arguments."""
+
+
+def uses_of_macros(parsers: Iterable[Parser]) -> Uses:
+    """Where files use macros with arguments."""
+    found: dict[str, list[tuple[Parser, int]]] = {}
+    for parser in parsers:
+        macros = parser.surroundings.macros
+        for index, token in enumerate(parser.tokens):
+            if token.kind == WORD and token.text in macros and parser.is_at(index + 1, "("):
+                found.setdefault(token.text, []).append((parser, index))
+    return found
+
+
+def host_parts(directive: str, uses: Uses, surroundings: Surroundings) -> Iterator[HostPart]:
     """The functions of the host in a definition that brings device code, by the uses of the macro in files.
 
     A parameter of the macro in the head of a function may stand for anything, an execution space among them: such a
     function is left to the compiler, and so is one whose name no use tells.
     """
     match = DEFINE.match(directive)
-    if match is None or not match[2] or "{" not in match[3]:
+    if match is None or not match[2] or "{" not in match[3] or match[1] not in uses:
         return
     flat = _CONTINUED.sub(lambda end: " " * len(end[0]), match[3])
-    parser = Parser(flat, parsers[0].surroundings)
+    parser = Parser(flat, surroundings)
     whole = parser.limit == len(parser.tokens) and not any(token.kind == DIRECTIVE for token in parser.tokens)
     tops = [made for made in parser.declarations if made.parent is None]
     if not whole or not any(made.device and made.kind == "function" for made in tops):
@@ -52,7 +68,7 @@ def host_parts(directive: str, parsers: Sequence[Parser]) -> Iterator[HostPart]:
         known = head.isdisjoint(parameters) and head.isdisjoint(_STAYING)
         if made.kind != "function" or made.device or made.instantiation or made.body < 0 or not known:
             continue
-        names = {"".join(given.get(piece, piece) for piece in name) for given in _uses(match[1], parameters, parsers)}
+        names = {"".join(given.get(piece, piece) for piece in name) for given in _given(match[1], parameters, uses)}
         if names:
             start, end = parser.tokens[made.first].start, parser.tokens[made.last].end
             at = match.start(3)
@@ -78,10 +94,8 @@ def _name(parser: Parser, made: Declaration) -> list[str]:
     return [token.text for token in tokens[max(first, 0) : made.name_at + 1] if token.text != "#"]
 
 
-def _uses(macro: str, parameters: Sequence[str], parsers: Sequence[Parser]) -> Iterator[dict[str, str]]:
+def _given(macro: str, parameters: Sequence[str], uses: Uses) -> Iterator[dict[str, str]]:
     """What the parameters of a macro stand for, for each use of it."""
-    for parser in parsers:
-        for index, token in enumerate(parser.tokens):
-            if token.kind == WORD and token.text == macro and parser.is_at(index + 1, "("):
-                given = ("".join(token.text for token in part) for part in arguments_of(parser, index + 1))
-                yield dict(zip(parameters, given, strict=False))
+    for parser, index in uses[macro]:
+        given = ("".join(token.text for token in part) for part in arguments_of(parser, index + 1))
+        yield dict(zip(parameters, given, strict=False))
