@@ -61,6 +61,7 @@ __all__ = [
 
 _FIRST_TRACED = (13, 0)
 """CUDA 12's NVRTC knows no trace, or one without headers."""
+_OWN_HEADER = "nvrtc_builtin"
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
 
@@ -70,6 +71,8 @@ class Workspace:
     """A private folder for the files of compiles, shared by the workers of one build."""
 
     path: Path
+    own_process: bool = False
+    """Whether this process does nothing but compile here, so that its current folder can be changed."""
 
     def bundled_headers(self, version: tuple[int, int]) -> Path:
         """The headers that NVRTC carries, laid out once; NVRTC itself locks out other processes meanwhile."""
@@ -136,6 +139,8 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
     """Compile one job as it is shown. Raises RefusalError, CompilationError and ToolchainError; see compile_job."""
     unit = job.unit
     check_text(job, unit.closure.files[unit.source])
+    if unit.labelled and (found := _compile_inside(job, space, shown)) is not None:
+        return found
     stage = Stage(job, space, shown, labelled=False)
     try:
         if unit.labelled:
@@ -150,6 +155,27 @@ def compile_shown(job: CompileJob, space: Workspace, shown: Shown) -> CompiledIm
             stage.label_toolkit(traced)
             image = stage.compile()
         return stage.finished(image, reads)
+    finally:
+        stage.remove()
+
+
+def _compile_inside(job: CompileJob, space: Workspace, shown: Shown) -> CompiledImage | None:
+    """An image of files that ask for their names, compiled in their own folder, where these names are the labels.
+
+    That is the image that labelled files have, in one run of the front end and not in two. None where it cannot be:
+    where the image shows the folder as well, the trace names a header in another way, or a toolkit header leaves its
+    path.
+    """
+    if not space.own_process or job.unit.shows_folder or job.unit.closure.ahead:
+        return None
+    stage = Stage(job, space, shown, labelled=False, inside=True)
+    try:
+        if not stage.traceable:
+            return None
+        image = stage.compile()
+        if stage.traced() is None or stage.leaks(image):
+            return None
+        return stage.finished(image, stage.reads())
     finally:
         stage.remove()
 
@@ -214,11 +240,14 @@ class Stage:
     """The files of one job as the compiler sees them, and the compile itself.
 
     `labelled` files are shown under names that are free of this machine's paths, by `#line` directives. NVRTC crashes
-    when it writes its trace of such a source, so that what is read is learned from an unlabelled run.
+    when it writes its trace of such a source, so that what is read is learned from an unlabelled run. `inside` their
+    own folder, files are named by their labels without that.
     """
 
-    def __init__(self, job: CompileJob, space: Workspace, shown: Shown, *, labelled: bool) -> None:
-        self.job, self.space, self.shown, self.labelled = job, space, shown, labelled
+    def __init__(
+        self, job: CompileJob, space: Workspace, shown: Shown, *, labelled: bool, inside: bool = False
+    ) -> None:
+        self.job, self.space, self.shown, self.labelled, self.inside = job, space, shown, labelled, inside
         self.start = time.time_ns()
         unit = job.unit
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
@@ -261,7 +290,8 @@ class Stage:
         """Make the folder `a` for `#include "a/../b.h"`, which may hold none of the files."""
         unit = self.job.unit
         for label, file in unit.closure.files.items():
-            for spelling in {match[1].decode("utf-8", "surrogateescape") for match in _DETOUR.finditer(file.data)}:
+            matches = _DETOUR.finditer(file.data) if b"/../" in file.data else ()
+            for spelling in {match[1].decode("utf-8", "surrogateescape") for match in matches}:
                 for folder in (posixpath.dirname(label), *unit.include_dirs):
                     parts = posixpath.join(folder, spelling).split("/")
                     for count, part in enumerate(parts):
@@ -311,9 +341,9 @@ class Stage:
         """Run NVRTC: (log, image, expression -> lowered name). Raises CompilationError."""
         job, unit = self.job, self.job.unit
         nvrtc = import_nvrtc()
-        source = self._place(unit.source)
+        name = str if self.inside else self._place
         flags = _flags(job)
-        flags += [b"-I" + os.fsencode(self._place(folder)) for folder in unit.include_dirs]
+        flags += [b"-I" + os.fsencode(name(folder)) for folder in unit.include_dirs]
         flags += [b"-I" + os.fsencode(folder) for folder in self._header_folders()]
         if self.shown.prelude:
             flags.append(b"--pre-include=" + os.fsencode(self.prelude))
@@ -321,7 +351,8 @@ class Stage:
         flags += extra
         form = "ltoir" if unit.optimized_later else job.architecture.format
         text = self._shown(unit.closure.files[unit.source])
-        error, log, result = _run(nvrtc, text, os.fsencode(source), flags, expressions, form)
+        with _folder(self.root) if self.inside else contextlib.nullcontext():
+            error, log, result = _run(nvrtc, text, os.fsencode(name(unit.source)), flags, expressions, form)
         log = self._relabel(log)
         if error and any(flag.startswith(b"--fdevice-time-trace") for flag in extra):
             self._end_trace()
@@ -404,7 +435,16 @@ class Stage:
 
     def traced(self) -> list[str] | None:
         """Paths of the headers that were read; None where that is not known."""
-        return _traced_headers(self.trace.with_suffix(".json")) if self.traceable else None
+        named = traced_names(self.trace.with_suffix(".json")) if self.traceable else None
+        # the trace is not a documented interface: one that does not even name NVRTC's own header is not believed
+        if named is None or not any(_OWN_HEADER in name for name in named):
+            return None
+        if self.inside:
+            labels = [name for name in named if not os.path.isabs(name) and _OWN_HEADER not in name]
+            if not self.job.unit.closure.files.keys() >= set(labels):
+                return None
+            named = [*named, *(str(self._place(label)) for label in labels)]
+        return list(dict.fromkeys(os.path.normpath(name) for name in named if os.path.isabs(name)))
 
     def compile(self, extra: Sequence[bytes] = ()) -> CompiledImage:
         """Run NVRTC, with further flags, and check what comes out."""
@@ -547,7 +587,8 @@ def _can_be_traced(job: CompileJob) -> bool:
 def _height(unit: Unit) -> int:
     """How many folders above the project's root an include of this unit could climb."""
     labels = [*unit.closure.files, *(f"{folder}/" for folder in unit.include_dirs)]
-    climbs = [match[0] for file in unit.closure.files.values() for match in _UPWARDS.finditer(file.data)]
+    texts = [file.data for file in unit.closure.files.values() if b"../" in file.data]
+    climbs = [match[0] for text in texts for match in _UPWARDS.finditer(text)]
     return max(label.count("../") for label in labels) + max((climb.count(b"../") for climb in climbs), default=0)
 
 
@@ -638,12 +679,11 @@ def traced_names(path: Path) -> list[str] | None:
         return None
 
 
-def _traced_headers(path: Path) -> list[str] | None:
-    """Paths of the headers in NVRTC's time trace; None where there is no trace that can be relied on.
-
-    The trace is not a documented interface: one that does not even name NVRTC's own built-in header is not believed.
-    """
-    named = traced_names(path)
-    if named is None or not any("nvrtc_builtin" in name for name in named):
-        return None
-    return list(dict.fromkeys(os.path.normpath(name) for name in named if os.path.isabs(name)))
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)

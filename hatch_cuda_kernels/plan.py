@@ -63,8 +63,12 @@ class Unit:
     @property
     def labelled(self) -> bool:
         """Whether the image may embed paths, so that the compiler has to be shown logical ones."""
-        options = self.options
-        return bool(options.get("lineinfo") or options.get("debug") or self.closure.names_file or self.optimized_later)
+        return self.shows_folder or self.closure.names_file
+
+    @property
+    def shows_folder(self) -> bool:
+        """Whether it may embed the folder that it is compiled in, and not only the names of files."""
+        return bool(self.options.get("lineinfo") or self.options.get("debug") or self.optimized_later)
 
     @property
     def optimized_later(self) -> bool:

@@ -109,12 +109,13 @@ class _Desk:
 
     def _compile(self, request: Request) -> object:
         forget_peak()
-        os.environ["TMPDIR"] = str(request.space.path)  # NVRTC's front end lays out gigabytes in a temporary file
+        space = dataclasses.replace(request.space, own_process=True)
+        os.environ["TMPDIR"] = str(space.path)  # NVRTC's front end lays out gigabytes in a temporary file
         if request.prefix is not None and request.prefix != self._prefix:
             if self._precompiled is not None:
                 self._precompiled.remove()
-            self._prefix, self._precompiled = request.prefix, Precompiled(request.prefix, request.space)
-        image = compile_job(request.job, request.space, self._precompiled if request.prefix else None)
+            self._prefix, self._precompiled = request.prefix, Precompiled(request.prefix, space)
+        image = compile_job(request.job, space, self._precompiled if request.prefix else None)
         return dataclasses.replace(image, memory=peak_memory())
 
 

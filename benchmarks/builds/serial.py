@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A bare serial loop over NVRTC: project, file for the times, architectures, and -I options. Run by ways.py."""
+"""A bare serial loop over NVRTC: project, file for the times, architectures, and options. Run by ways.py."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def main() -> None:
     """Compile every source for every architecture, one after the other."""
     project, times = Path(sys.argv[1]), Path(sys.argv[2])
     archs = [word for word in sys.argv[3:] if not word.startswith("-")]
-    includes = [word.encode() for word in sys.argv[3:] if word.startswith("-")]
+    flags = [word.encode() for word in sys.argv[3:] if word.startswith("-")]
     with laid_out() as bundled:
-        includes = bundled or includes
+        includes = [flag for flag in flags if not (bundled and flag.startswith(b"-I"))] + bundled
         seconds = []
         for source in sorted(project.glob("demo/*.cu")):
             for arch in archs:

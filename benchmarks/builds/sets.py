@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["SETS", "KernelSet"]
 
@@ -19,6 +19,12 @@ class KernelSet:
     files: Mapping[str, str]
     touched: str
     """Header that the scenario `touched` edits."""
+    table: Mapping[str, str] = field(default_factory=dict)
+    """More of the hook table."""
+    flags: tuple[str, ...] = ()
+    """The same for a bare NVRTC."""
+    nvcc_flags: tuple[str, ...] = ()
+    """The same for nvcc."""
 
     @property
     def sources(self) -> list[str]:
@@ -139,6 +145,13 @@ SETS = {
                 "demo/gain.h": _GAIN,
             },
             touched="demo/gain.h",
+            table={
+                "include-packages": '["cutlass_library/source/include"]',
+                "options": '{std = "c++17", device-as-default-execution-space = true}',
+                "toolkit-headers": '"installed"',
+            },
+            flags=("--std=c++17", "--device-as-default-execution-space"),
+            nvcc_flags=("--expt-relaxed-constexpr",),
         ),
     )
 }

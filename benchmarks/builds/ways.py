@@ -138,7 +138,7 @@ class Hook(Way):
     def setup(self) -> dict[str, str]:
         """The hook table."""
         archs = json.dumps(list(self.kernels.archs))
-        extra = "".join(f"{key} = {value}\n" for key, value in self.extra.items())
+        extra = "".join(f"{key} = {value}\n" for key, value in {**self.kernels.table, **self.extra}.items())
         return {"pyproject.toml": f"{_HATCHLING}\n[tool.hatch.build.hooks.cuda-kernels]\narchs = {archs}\n{extra}"}
 
     def build(self) -> None:
@@ -158,7 +158,7 @@ class Nvcc(Way):
 
     def build(self) -> None:
         """Compile everything."""
-        start = [str(self.tools.nvcc), "-std=c++17", "-cubin", *self.tools.includes]
+        start = [str(self.tools.nvcc), "-std=c++17", "-cubin", *self.kernels.nvcc_flags, *self.tools.includes]
         commands = [
             [*start, f"-arch={arch}", source, "-o", f"{source}.{arch}.cubin"]
             for source in self.kernels.sources
@@ -180,7 +180,7 @@ class ScikitBuild(Way):
         text = "cmake_minimum_required(VERSION 3.27)\nproject(demo LANGUAGES CUDA)\n"
         text += f"add_library(kernels MODULE {' '.join(self.kernels.sources)})\n"
         text += f'set_target_properties(kernels PROPERTIES CUDA_STANDARD 17 CUDA_ARCHITECTURES "{archs}")\n'
-        flags = " ".join(self.tools.includes)
+        flags = " ".join([*self.kernels.nvcc_flags, *self.tools.includes])
         text += f'target_compile_options(kernels PRIVATE "SHELL:{flags}")\n' if flags else ""
         text += "install(TARGETS kernels LIBRARY DESTINATION demo)\n"
         table = '[build-system]\nrequires = ["scikit-build-core"]\nbuild-backend = "scikit_build_core.build"\n\n'
@@ -247,7 +247,7 @@ class Serial(Way):
     def build(self) -> None:
         """Compile everything, and keep the images."""
         self.run([self.tools.python, str(_HERE / "serial.py"), str(self.project), str(self.root / "serial.json"),
-                  *self.kernels.archs, *self.tools.includes])  # fmt: skip
+                  *self.kernels.archs, *self.kernels.flags, *self.tools.includes])  # fmt: skip
 
     def seconds(self) -> list[float]:
         """What each compile of the last build took."""
