@@ -189,6 +189,9 @@ class Pass:
             return None
         if not parser.is_at(parser.next_of(parser.match[declaration.body]), ";"):
             return None  # it declares something else as well
+        arms = any(declaration.first < twin < declaration.last for twin in parser.twins)
+        if arms or any(token.kind == DIRECTIVE for token in parser.tokens[declaration.first : declaration.body]):
+            return None  # the head differs by a conditional
         after = parser.next_of(declaration.name_at)
         if parser.is_at(after, "<"):
             closed = parser.angle(after, declaration.body)
