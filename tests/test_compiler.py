@@ -262,8 +262,8 @@ TEMPTING = {
     "made-from-a-number-by-a-template": "#include <string>\n#include <type_traits>\n"
     "struct C { std::string s; C(int); };\n"
     "template <class T> __device__ int g() { return std::is_convertible<int, T>::value ? 40 : 1; }\n" + USE % "g<C>()",
-    "class-head-in-arms": "#include <string>\nstruct C { static constexpr int N = 1; };\nnamespace app {\n#ifdef ABSENT\n"
-    "struct alignas(8) C {\n#else\nstruct C {\n#endif\nstd::string s; static constexpr int N = 40; };\n"
+    "class-head-in-arms": "#include <string>\nstruct C { static constexpr int N = 1; };\nnamespace app {\n"
+    "#ifdef ABSENT\nstruct alignas(8) C {\n#else\nstruct C {\n#endif\nstd::string s; static constexpr int N = 40; };\n"
     + USE % "C::N" + "}\n",
     "derived": "#include <string>\nstruct Base { int b; };\nstruct C : Base { std::string s; };\n"
     "__device__ int foo(const void *) { return 1; }\n__device__ int foo(const Base *) { return 40; }\n"
