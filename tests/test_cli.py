@@ -22,6 +22,8 @@ import pytest
 from projects import KERNEL, make_project
 from support import Site, install_editable
 
+from hatch_cuda_kernels.cli import main
+
 SOURCES = {
     "demo/scale.cu": '#include "value.cuh"\n' + KERNEL,
     "demo/value.cuh": "// a header\n",
@@ -50,6 +52,27 @@ def command(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
         )  # fmt: skip
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def quick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """The same in this process, for what reads a wheel and neither compiles nor asks a driver."""
+
+    def run(*arguments: str | Path, **env: str) -> tuple[int, str, str]:
+        with monkeypatch.context() as changed:
+            changed.chdir(tmp_path)
+            for name, value in {"HATCH_CUDA_KERNELS_CACHE": str(tmp_path / "cache"), **env}.items():
+                changed.setenv(name, value)
+            try:
+                status = main([*map(str, arguments)])
+            except SystemExit as end:
+                status = int(end.code or 0)
+        found = capsys.readouterr()
+        return status, found.out, found.err
 
     return run
 
@@ -227,33 +250,33 @@ class TestExplain:
             ("7.5", "13.5", "jit", "sm_75"),
         ],
     )  # fmt: skip
-    def test_choice(self, wheel: Path, command: Command, capability: str, driver: str, kind: str, arch: str) -> None:
+    def test_choice(self, wheel: Path, quick: Command, capability: str, driver: str, kind: str, arch: str) -> None:
         """The choice for a capability and a driver, in text and as JSON."""
         arguments = ("explain", wheel, "scale:scale", "--compute-capability", capability, "--driver", driver)
-        status, output, _ = command(*arguments, "--json")
+        status, output, _ = quick(*arguments, "--json")
         value = json.loads(output)
         assert (status, value["choice"]) == (0, {"kind": kind, "arch": arch})
         assert {"schema", "kernel", "compute_capability", "choice", "candidates"} <= set(value)
         assert all(set(found) == {"kind", "arch", "accepted", "reason"} for found in value["candidates"])
-        status, output, _ = command(*arguments)
+        status, output, _ = quick(*arguments)
         assert f"{kind} {arch}" in output.splitlines()[0]
 
-    def test_nothing_serves(self, wheel: Path, command: Command) -> None:
+    def test_nothing_serves(self, wheel: Path, quick: Command) -> None:
         """Status 1 and a null choice where nothing serves."""
         arguments = ("explain", wheel, "only_here", "--compute-capability", "7.5", "--json")
-        status, output, _ = command(*arguments, HATCH_CUDA_KERNELS_JIT="0")
+        status, output, _ = quick(*arguments, HATCH_CUDA_KERNELS_JIT="0")
         assert (status, json.loads(output)["choice"]) == (1, None)
 
-    def test_unknown_and_ambiguous_kernels(self, wheel: Path, command: Command) -> None:
+    def test_unknown_and_ambiguous_kernels(self, wheel: Path, quick: Command) -> None:
         """Near names and the module:kernel choices are listed; one line, status 1."""
-        status, _, errors = command("explain", wheel, "only_her", "--compute-capability", "8.0")
+        status, _, errors = quick("explain", wheel, "only_her", "--compute-capability", "8.0")
         assert (status, "'only_here'" in errors) == (1, True)
-        status, _, errors = command("explain", wheel, "scale", "--compute-capability", "8.0")
+        status, _, errors = quick("explain", wheel, "scale", "--compute-capability", "8.0")
         assert (status, '"scale:scale", "twice:scale"' in errors) == (1, True)
 
-    def test_misuse(self, wheel: Path, command: Command) -> None:
+    def test_misuse(self, wheel: Path, quick: Command) -> None:
         """A capability that cannot be read is misuse."""
-        assert command("explain", wheel, "scale", "--compute-capability", "nine")[0] == 2
+        assert quick("explain", wheel, "scale", "--compute-capability", "nine")[0] == 2
 
     def test_without_device(self, wheel: Path, command: Command) -> None:
         """Without a capability and without a device it says so, in a moment."""
@@ -286,16 +309,16 @@ class TestVerify:
         ids="truncated missing stray no-header manifest schema resources architecture".split(),
     )
     def test_fault(
-        self, wheel: Path, command: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
+        self, wheel: Path, quick: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
         path: str, problem: str,
     ) -> None:  # fmt: skip
         """Each fault is found, in the file that has it."""
         damaged = changed(wheel, tmp_path / wheel.name, change)
-        status, output, _ = command("verify", damaged, "--json")
+        status, output, _ = quick("verify", damaged, "--json")
         value = json.loads(output)
         assert (status, value["ok"]) == (1, False)
         assert any(path in found["path"] and problem in found["problem"] for found in value["problems"]), value
-        assert path in command("verify", damaged)[1]
+        assert path in quick("verify", damaged)[1]
 
     @pytest.mark.parametrize(
         ("change", "path", "problem"),
@@ -318,20 +341,20 @@ class TestVerify:
         ids="none two text fields quote unlisted gone size digest algorithm".split(),
     )
     def test_record(
-        self, wheel: Path, command: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
+        self, wheel: Path, quick: Command, tmp_path: Path, change: Callable[[dict[str, bytes]], None],
         path: str, problem: str,
     ) -> None:  # fmt: skip
         """A wheel that does not fit its RECORD is not fine, whatever its kernels are."""
         damaged = changed(wheel, tmp_path / wheel.name, change, record=False)
-        status, output, _ = command("verify", damaged, "--json")
+        status, output, _ = quick("verify", damaged, "--json")
         assert status == 1
         problems = json.loads(output)["problems"]
         assert any(path in found["path"] and problem in found["problem"] for found in problems), problems
 
-    def test_record_signed(self, wheel: Path, command: Command, tmp_path: Path) -> None:
+    def test_record_signed(self, wheel: Path, quick: Command, tmp_path: Path) -> None:
         """Signatures of RECORD are not listed in it."""
         signed = changed(wheel, tmp_path / wheel.name, lambda f: f.update({f"{RECORD}.jws": b"{}"}), record=False)
-        assert command("verify", signed)[0] == 0
+        assert quick("verify", signed)[0] == 0
 
     def test_jit_finds_a_missing_header(self, wheel: Path, command: Command, tmp_path: Path) -> None:
         """--jit finds a header that the sources need and the wheel does not list."""
@@ -359,9 +382,9 @@ class TestVerify:
 
 
 class TestStubs:
-    def test_names(self, wheel: Path, command: Command) -> None:
+    def test_names(self, wheel: Path, quick: Command) -> None:
         """The stub is valid Python and lists every name that load_kernel takes."""
-        status, output, _ = command("stubs", wheel)
+        status, output, _ = quick("stubs", wheel)
         assert status == 0
         names: dict[str, Any] = {}
         literals: list[ast.stmt] = [node for node in ast.parse(output).body if isinstance(node, ast.Assign)]

@@ -783,7 +783,7 @@ report([image.sha256, cached])
 """
 
 
-@pytest.mark.parametrize("traced", [True, False])
+@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_installed_headers_change(tmp_path: Path, traced: bool) -> None:
     """A header of an installed wheel that changes, comes or goes is a rebuild, with NVRTC's trace and without it."""
     include = tmp_path / "site/nvidia/cu13/include"
