@@ -53,12 +53,12 @@ def open_layers(
 
 def state_of(layers: Iterable[Layer]) -> State | None:
     """Where processes that share these layers meet: in the first folder or beside the first database to write to."""
-    from .database import DatabaseStore
-
     for layer in layers:
         store = layer.store
         if layer.writable and isinstance(store, DirectoryStore):
             return State(store.directory, private=store.private, make=store.make_folders)
+        from .database import DatabaseStore
+
         if layer.writable and isinstance(store, DatabaseStore):
             return State(store.state, private=False, make=functools.partial(_make, store.state))
     return None
