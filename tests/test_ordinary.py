@@ -33,7 +33,7 @@ ABSENT = r"fatal error: (?:\w+/\w+|cublas_v2|Python)\.h: No such file"
 """What nvcc says of headers that are not installed; our build passes them over."""
 DIFFER = {
     ("host_globals", "_Z10accumulatePKf"): r"machine code: [2-4] bytes",
-    ("deduce_names", "_Z2atIXadL_Z4cellEEEvPi"): r"machine code: 2 bytes",
+    ("deduce_names", "_Z2atIXadL_Z4cellEEEvPi"): r"machine code: [12] bytes",
     ("template_pointer", "_Z4waveIdEvPT_"): r"machine code: 2 bytes",
 }
 """Places of constants in the constant bank, which depend on what else is in the file."""
@@ -96,6 +96,7 @@ def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.isolated
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_kernels_are_those_of_nvcc(nvcc: Path, arch: str, space: Workspace, tmp_path: Path) -> None:
     """Entry points, parameters, machine code and constants of every kernel are what nvcc makes of the same file."""
