@@ -61,13 +61,11 @@ class Instances:
         It tells an instance once, at the first place that asks for it.
         """
         asked = {mention.place for mention in self.mentions if not mention.certain}
-        spelled = {mention.place for mention in self.mentions if mention.certain} - asked
         kernels = {each.kernel for each in probe.instances}
         found: dict[tuple[str, int, str], dict[str, None]] = {}
         for each in probe.instances:
-            if each.place not in spelled:
-                place = each.place if each.place in asked else ("", 0, each.kernel)
-                found.setdefault(place, {})[each.expression] = None
+            place = each.place if each.place in asked else ("", 0, each.kernel)
+            found.setdefault(place, {})[each.expression] = None
         mentions = []
         for mention in self.mentions:
             if not mention.certain:

@@ -103,14 +103,24 @@ def test_types_that_cannot_be_named(tmp_path: Path) -> None:
 
 
 def test_names_are_those_of_the_author(tmp_path: Path) -> None:
-    """A kernel has the name that its launch has where that says it all; values have no suffixes where none matters."""
+    """A kernel has the name that its launch has where that says it all; values have no suffix where none matters."""
     text = (
         "constexpr unsigned wide = 128;\ntemplate <typename T, unsigned N> __global__ void sum(T *x) { x[0] = T(N); }\n"
         "template <typename T> void run(T *x) { sum<T, wide><<<1, wide>>>(x); }\n"
         "void f(float *x, unsigned char *y) { sum<float, wide><<<1, 1>>>(x); run(x); run(y); }\n"
     )
     image = compiled(tmp_path, text)
-    assert set(image.kernels) == {"sum<float,wide>", "sum<unsigned char,128>"} and not image.warnings
+    assert set(image.kernels) == {"sum<float,wide>", "sum<float,128>", "sum<unsigned char,128>"}
+    assert len(set(image.kernels.values())) == 2 and not image.warnings
+
+
+def test_a_lambda_beside_an_explicit_launch(tmp_path: Path) -> None:
+    """What a generic lambda launches is told for the line that calls it, which has launches of its own."""
+    text = SCALE + (
+        "void f(float *x, double *y) {\n  auto l = [](auto *p) { scale<<<1, 1>>>(p, 1); };\n  l(x);\n"
+        "  scale<float><<<1, 1>>>(x, 1); l(y);\n}\n"
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>", "scale<double>"}
 
 
 def test_launches_in_the_text_of_a_macro(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 // Names that mean one thing where a launch is and another outside: what is compiled is what the launch means.
-// kernels: take<double, 4>, take<short, 9>, take<app::real, 3>, take<unsigned int, 77>, take<char, 5>, take<char *, 1>, give<Traits::Inner>, give<app::Inner>, give<char>, mix<Two, true, 'c', -5, 3, -3>, mix<One, false, '0', 1, 18446744073709551615ULL, 7>, any<3U>, any<3>, any<Two>, at<&cell>, at<nullptr>
+// kernels: take<double, 4>, shift<9, Traits::real>, take<app::real, 3>, take<unsigned int, 77>, take<char, 5>, take<char *, 1>, give<Traits::Inner>, give<app::Inner>, give<char>, mix<Two, true, 'c', -5, 3, -3>, mix<One, false, '0', 1, 18446744073709551615ULL, 7>, any<3U>, any<3>, any<Two>, at<&cell>, at<nullptr>
 using real = float;
 
 struct Inner {
@@ -19,6 +19,11 @@ __global__ void take(T *x) {
 template <typename T>
 __global__ void give(T *x) {
     x[0] = x[1];
+}
+
+template <int M, typename T>
+__global__ void shift(T *x) {
+    x[M] = x[0];
 }
 
 template <Kind K, bool B, char C, long long L, unsigned long long U, short S>
@@ -44,7 +49,7 @@ struct Traits {
     static constexpr int N = 9;
     template <typename T>
     void go(T *) {
-        take<real, N><<<1, 1>>>((real *)nullptr);
+        shift<N><<<1, 1>>>((real *)nullptr);
         give<<<1, 1>>>((Inner *)nullptr);
     }
 };
