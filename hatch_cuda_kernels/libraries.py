@@ -14,11 +14,11 @@ import functools
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LIBRARIES", "Library", "narrowed"]
+__all__ = ["LIBRARIES", "Library", "narrowed", "wanted_libraries"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +27,10 @@ class Library:
 
     folders: tuple[str, ...]
     """Its include folders below its package, in the order in which its users search them."""
+    own: re.Pattern[str]
+    """Names of all its headers, as `#include` has them."""
+    names: re.Pattern[str]
+    """What device code has of the library, as far as its text shows it."""
     device: re.Pattern[str]
     """Names of the headers for device code, as `#include` has them."""
     declared: Mapping[str, str]
@@ -48,6 +52,8 @@ class Library:
 LIBRARIES: Mapping[str, Library] = {
     "torch": Library(
         folders=("include", "include/torch/csrc/api/include"),
+        own=re.compile(r"(?:torch|ATen|c10|caffe2|THC)/.*"),
+        names=re.compile(r"\b(?:(?:torch|at|c10)(?:\s*::\s*\w+)+|C10_\w+|CUDA_KERNEL_\w+|gpuAtomic\w+)"),
         device=re.compile(
             r"""
             c10/macros/\w+\.h
@@ -78,6 +84,24 @@ LIBRARIES: Mapping[str, Library] = {
     ),
 }
 """Import package -> its headers."""
+
+
+def wanted_libraries(headers: Mapping[str, str], texts: Iterable[str]) -> Iterator[str]:
+    """What to do about libraries whose headers went, and whose names are left in the texts.
+
+    `headers` are those that went, as `#include` names them, each with where that stands.
+    """
+    code = "\n".join(texts)
+    for package, library in LIBRARIES.items():
+        lost = [f"<{header}> of {where}" for header, where in headers.items() if library.own.fullmatch(header)]
+        used = dict.fromkeys(re.sub(r"\s+", "", name) for name in library.names.findall(code))
+        if lost and used:
+            yield (
+                f"device code has {', '.join([*used][:5])}{', ...' if len(used) > 5 else ''}, which the headers of "
+                f"{package} declare ({', '.join(lost[:3])}): add {package} to build-system.requires, and "
+                f'include-packages = ["{package}"] to the hook table'
+            )
+
 
 _GNU = re.compile(rb"\b__GNUC__\b")
 _GNU_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+GCC\b[^\n]*", re.MULTILINE)

@@ -14,11 +14,12 @@ from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
 from .instances import Instances
+from .libraries import wanted_libraries
 from .manifest import Omission
 from .nvrtc import RefusalError, Shown, Workspace, compile_shown
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
-from .sources import join_label
+from .sources import join_label, without_comments
 
 __all__ = ["compile_passing", "refuse_host_code", "what_to_list"]
 
@@ -126,16 +127,20 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     missed = dict.fromkeys([*undefined_names(settled.log), *_INCOMPLETE.findall(settled.log)])
     if told := [gone[name] for name in missed if name in gone][:6]:
         message += numbered("\nwhat device code misses there is declared for the host:", told)
-    message += "\n(this is what is left once the host code is passed over"
-    absent = [
-        f"<{passing.name}> of {label}({passing.line})"
+    absent = {
+        passing.name: f"{label}({passing.line})"
         for label, found in settled.files.items()
         for passing in found.passed
         if passing.kind == "include"
-    ]
-    if absent and _NAMES_MISSING.search(settled.log):
+    }
+    left = [without_comments(found.data).decode("latin-1") for found in settled.files.values()]
+    wanted = [*wanted_libraries(absent, left)]
+    message += "".join(f"\n{what}" for what in wanted)
+    message += "\n(this is what is left once the host code is passed over"
+    if absent and not wanted and _NAMES_MISSING.search(settled.log):
+        went = [f"<{header}> of {where}" for header, where in absent.items()]
         message += (
-            f"; {', '.join(absent[:4])} went with it: where device code needs one of them, add the folder that holds "
+            f"; {', '.join(went[:4])} went with it: where device code needs one of them, add the folder that holds "
             "it to include-dirs, or its installed package to include-packages"
         )
     return f"{message})"

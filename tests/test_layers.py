@@ -113,7 +113,7 @@ ARROWS = {
     "prefix": "costs manifest plan sources",
     "progress": "",
     "records": "errors manifest plan toolkit",
-    "reduction": "advice deduction errors hostcode instances manifest nvrtc outcome plan sources",
+    "reduction": "advice deduction errors hostcode instances libraries manifest nvrtc outcome plan sources",
     "sbom": "_version manifest",
     "schedule": "costs plan",
     "selection": "arch manifest",

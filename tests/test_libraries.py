@@ -113,6 +113,20 @@ class TestNarrowed:
             compile_job(job, space)
 
 
+class TestNotInstalled:
+    def test_says_what_to_add(self, tmp_path: Path) -> None:
+        """Without the library, the message has the names in device code, who includes it, and both lines to write."""
+        text = "// at::Comment\n" + KERNEL.replace("torch::Half", "torch::PackedTensorAccessor32<float, 1>")
+        job = make_job(write(tmp_path, {"k.cu": text}), toolkit_headers="auto")
+        with workspace() as space, pytest.raises(CompilationError) as raised:
+            compile_job(job, space)
+        assert (
+            "device code has torch::PackedTensorAccessor32, c10::bits, which the headers of torch declare "
+            "(<torch/extension.h> of k.cu(2)): add torch to build-system.requires, and include-packages = "
+            '["torch"] to the hook table'
+        ) in str(raised.value)
+
+
 FOLDER = TESTS / "ordinary_torch"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
 _UNWANTED = ("HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS")
