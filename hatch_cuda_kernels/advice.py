@@ -202,7 +202,27 @@ def _header_hint(job: CompileJob, name: str) -> str:
         )
     if name.startswith(("cuda/", "cub/", "thrust/", "nv/")):
         return f"{name} is of CCCL; install a nvidia-cuda-cccl that has it, or add its folder to include-dirs"
+    if re.fullmatch(r"helper_\w+\.h", name):
+        return f"{name} is of NVIDIA's samples; copy it into the project, and add its folder to include-dirs"
+    if wheel := next((wheel for wheel, names in _WHEELS.items() if names.fullmatch(name)), None):
+        major = job.release.split(".")[0]
+        wheel = f"{wheel}-cu12" if major == "12" else wheel
+        if job.unit.toolkit_headers == "bundled":
+            return f"NVRTC carries no {name}; set toolkit-headers to 'auto', which takes it from {wheel}"
+        return f"{name} is in the package {wheel}; install it, or name it in build-system.requires"
     return f"add the folder that holds {name} to include-dirs (paths from the project's root)"
+
+
+_WHEELS = {
+    "nvidia-curand": re.compile(r"curand\w*\.h"),
+    "nvidia-cuda-crt": re.compile(r"crt/\w+\.hp?p?"),
+    "nvidia-cuda-runtime": re.compile(
+        r"(?:cuda_runtime(?:_api)?|cuda_device_runtime_api|device_launch_parameters|vector_(?:types|functions)|sm_\d+_\w+"
+        r"|device_\w*functions|math_(?:functions|constants)|(?:texture|surface)_\w+|(?:builtin|driver|library)_types"
+        r"|channel_descriptor|host_defines|cuComplex)\.hp?p?"
+    ),
+}
+"""Package -> headers of the toolkit that it has and that NVRTC may not carry."""
 
 
 def _chain(unit: Unit, label: str) -> list[str]:

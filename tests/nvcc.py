@@ -60,9 +60,17 @@ def kernel_code(image: bytes) -> dict[str, KernelCode]:
     return found
 
 
-def differences(ours: bytes, theirs: bytes) -> dict[str, str]:
-    """Symbol of each kernel that two cubins do not have alike -> in what it differs."""
+def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dict[str, str]:
+    """Symbol of each kernel that two cubins do not have alike -> in what it differs.
+
+    `longs_alike`: `long` and `long long` are one in symbols, since `int64_t` is the first by the C library of Linux,
+    and the second by libcu++.
+    """
     left, right = kernel_code(ours), kernel_code(theirs)
+    if longs_alike:
+        alike = str.maketrans("xy", "lm")
+        left = {name.translate(alike): code for name, code in left.items()}
+        right = {name.translate(alike): code for name, code in right.items()}
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
     found |= dict.fromkeys(sorted(right.keys() - left.keys()), "only with nvcc")
     for name in sorted(left.keys() & right.keys()):
