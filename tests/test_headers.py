@@ -25,36 +25,48 @@ CARRIED = {
     "cuda_fp4.h": ("__nv_fp4_e2m1 *p", "*p = __nv_fp4_e2m1(1.0f);"),
     "cuda_pipeline.h": (
         "int4 *p",
-        "__shared__ int4 s; __pipeline_memcpy_async(&s, p, 16); __pipeline_commit(); "
-        "__pipeline_wait_prior(0); p[1] = s;",
+        (
+            "__shared__ int4 s; __pipeline_memcpy_async(&s, p, 16); __pipeline_commit(); "
+            "__pipeline_wait_prior(0); p[1] = s;"
+        ),
     ),
     "cuda_awbarrier.h": ("int *p", "__shared__ __mbarrier_t b; if (!threadIdx.x) __mbarrier_init(&b, 32); *p = 1;"),
     "cooperative_groups.h": ("int *p", "*p = cooperative_groups::this_grid().thread_rank();"),
     "cooperative_groups/reduce.h": (
         "int *p",
-        "namespace cg = cooperative_groups; *p = "
-        "cg::reduce(cg::tiled_partition<32>(cg::this_thread_block()), *p, cg::plus<int>());",
+        (
+            "namespace cg = cooperative_groups; *p = "
+            "cg::reduce(cg::tiled_partition<32>(cg::this_thread_block()), *p, cg::plus<int>());"
+        ),
     ),
     "cooperative_groups/scan.h": (
         "int *p",
-        "namespace cg = cooperative_groups; *p = "
-        "cg::inclusive_scan(cg::tiled_partition<32>(cg::this_thread_block()), *p);",
+        (
+            "namespace cg = cooperative_groups; *p = "
+            "cg::inclusive_scan(cg::tiled_partition<32>(cg::this_thread_block()), *p);"
+        ),
     ),
     "cooperative_groups/memcpy_async.h": (
         "int *p",
-        "namespace cg = cooperative_groups; __shared__ int s[32]; auto g = cg::this_thread_block(); "
-        "cg::memcpy_async(g, s, p, 128); cg::wait(g); p[32] = s[0];",
+        (
+            "namespace cg = cooperative_groups; __shared__ int s[32]; auto g = cg::this_thread_block(); "
+            "cg::memcpy_async(g, s, p, 128); cg::wait(g); p[32] = s[0];"
+        ),
     ),
     "mma.h": (
         "__half *p",
-        "nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> a; "
-        "nvcuda::wmma::load_matrix_sync(a, p, 16); p[0] = a.x[0];",
+        (
+            "nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> a; "
+            "nvcuda::wmma::load_matrix_sync(a, p, 16); p[0] = a.x[0];"
+        ),
     ),
     "cuda/pipeline": ("int *p", "auto q = cuda::make_pipeline(); q.producer_acquire(); q.producer_commit(); *p = 1;"),
     "cuda/barrier": (
         "int *p",
-        "__shared__ cuda::barrier<cuda::thread_scope_block> b; if (!threadIdx.x) init(&b, blockDim.x); "
-        "__syncthreads(); b.arrive_and_wait(); *p = 1;",
+        (
+            "__shared__ cuda::barrier<cuda::thread_scope_block> b; if (!threadIdx.x) init(&b, blockDim.x); "
+            "__syncthreads(); b.arrive_and_wait(); *p = 1;"
+        ),
     ),
     "cuda/ptx": ("unsigned *p", "*p = cuda::ptx::get_sreg_laneid();"),
     "cuda/atomic": ("int *p", "cuda::atomic_ref<int>(*p).fetch_add(1);"),
