@@ -62,7 +62,8 @@ class Pool:
         Leaving the iteration early ends all workers at once.
         """
         prefixes = shared_prefixes(jobs)
-        schedule = Schedule(jobs, cost, {job: prefix.key for job, prefix in prefixes.items()})
+        ordered = [*prefixes, *(job for job in jobs if job not in prefixes)]
+        schedule = Schedule(ordered, cost, {job: prefix.key for job, prefix in prefixes.items()})
         run = _Run(schedule, prefixes, space, self._timeout)
         count = min(len(self._workers), len(jobs), max(1, math.ceil(run.schedule.seconds / _WORTH_A_WORKER)))
         workers = self._workers[:count]

@@ -18,6 +18,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .costs import guess
 from .manifest import compact_json
@@ -64,6 +65,7 @@ def includes_more(data: bytes, length: int) -> bool:
     return bool(rest.includes or rest.computed)
 
 
+@lru_cache(maxsize=4096)
 def with_stop(data: bytes, length: int) -> bytes | None:
     """The text with the end of its prefix marked for NVRTC, and every line of code where it was.
 
@@ -96,7 +98,10 @@ def _lines_of_code(data: bytes) -> list[bytes]:
 
 
 def shared_prefixes(jobs: Iterable[CompileJob]) -> dict[CompileJob, Prefix]:
-    """The prefix of each job that shares one; other jobs are left out."""
+    """The prefix of each job that shares one; other jobs are left out.
+
+    Of those that share, one that can be compiled in passing comes first.
+    """
     beginnings: dict[Unit, tuple[bytes, list[_Line]] | None] = {}
     alike: dict[bytes, dict[CompileJob, list[_Line]]] = {}
     for job in jobs:
@@ -132,9 +137,9 @@ def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[lis
     lines = next(iter(group.values()))[:length]
     while lines and not lines[-1].includes:
         lines.pop()
-    source = next(iter(group)).unit.closure
-    making = _MAKING[with_stop(source.files[source.source].data, len(lines)) is None] if lines else 0
-    won = max((line.weight for line in lines), default=0.0) * (len(group) - making)
+    first = next((job for job in group if lines and _makes_in_passing(job.unit, len(lines))), None)
+    members = sorted(group, key=lambda job: job is not first)
+    won = max((line.weight for line in lines), default=0.0) * (len(group) - _MAKING[first is None])
     parts: dict[_Line, dict[CompileJob, list[_Line]]] = {}
     for job, own in group.items():
         if len(own) > length:
@@ -143,7 +148,11 @@ def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[lis
     won_apart = sum(won for won, _ in divided)
     if won_apart > won:
         return won_apart, [found for _, prefixes in divided for found in prefixes]
-    return (won, [(lines, list(group))]) if won > 0 else (0.0, [])
+    return (won, [(lines, members)]) if won > 0 else (0.0, [])
+
+
+def _makes_in_passing(unit: Unit, length: int) -> bool:
+    return with_stop(unit.closure.files[unit.source].data, length) is not None
 
 
 def _beginning(unit: Unit) -> tuple[bytes, list[_Line]] | None:

@@ -447,6 +447,8 @@ def test_how_many_it_takes(tmp_path: Path) -> None:
     start = "#include <cub/block/block_scan.cuh>\n"
     assert len(lengths(tmp_path / "one", {f"a{n}.cu": "// spare\n" + start for n in range(3)})) == 3
     assert lengths(tmp_path / "two", {f"a{n}.cu": "// spare\n" + start for n in range(2)}) == {}
+    texts = {"a0.cu": start + '#include "own.h"\n', "a1.cu": start, "a2.cu": start + "\n", "own.h": ""}
+    assert list(lengths(tmp_path / "mixed", texts)) == ["a2.cu", "a0.cu", "a1.cu"]
     assert lengths(tmp_path / "three", {f"a{n}.cu": start for n in range(3)}) == {}
     assert len(lengths(tmp_path / "four", {f"a{n}.cu": start for n in range(4)})) == 4
 

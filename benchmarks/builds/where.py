@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of a build goes: the build's own process, cold and warm, and NVRTC's phases for each set.
+"""Where the time of a build goes: the build's own process, cold and warm, and what one compile takes, by its parts.
 
 python benchmarks/builds/where.py > benchmarks/builds/profiles.md
 """
@@ -12,15 +12,28 @@ import os
 import platform
 import pstats
 import re
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-from serial import laid_out
+from serial import compile_one, laid_out
 from sets import SETS, KernelSet
 from ways import Hook, Tools
+
+from hatch_cuda_kernels.arch import Architecture
+from hatch_cuda_kernels.compiler import compile_job
+from hatch_cuda_kernels.modules import ModuleSpec
+from hatch_cuda_kernels.nvrtc import workspace
+from hatch_cuda_kernels.plan import CompileJob, make_unit
+from hatch_cuda_kernels.precompiled import Precompiled
+from hatch_cuda_kernels.prefix import Prefix, shared_prefixes
+from hatch_cuda_kernels.sources import ProjectTree
+from hatch_cuda_kernels.toolchain import probe
 
 _LINES = 14
 _PHASES = ("CUDA C++ Front-End", "LibNVVM", "Total PTXAS Time")
@@ -88,11 +101,63 @@ def phases(kernels: KernelSet, folder: Path) -> str:
     return " ".join(f"{name}: {total[name] / 1e6:.2f} s." for name in _PHASES)
 
 
+def jobs_of(kernels: KernelSet, folder: Path) -> list[CompileJob]:
+    """The jobs of a set for its first architecture."""
+    tree, architecture = ProjectTree(folder), Architecture.parse(kernels.archs[0])
+    common = {"package": "demo", "include_dirs": (), "options": {}, "defines": {}, "name_expressions": (), "archs": ()}
+    specs = (
+        ModuleSpec(source=source, name=source, toolkit_headers="auto", host_code="skip", **common)
+        for source in kernels.sources
+    )
+    return [
+        CompileJob(unit=make_unit(tree, "demo", spec), architecture=architecture, release=probe().release)
+        for spec in specs
+    ]
+
+
+def compiles(kernels: KernelSet, folder: Path) -> str:
+    """What one compile takes: by NVRTC alone, as a worker does it, and with a prefix that others share."""
+    rows: dict[str, list[tuple[float, float, int]]] = {}
+
+    def timed(name: str, work: Callable[[], object]) -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        work()
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        system = after.ru_stime - before.ru_stime
+        row = (after.ru_utime - before.ru_utime + system, system, after.ru_minflt - before.ru_minflt)
+        rows.setdefault(name, []).append(row)
+
+    jobs = jobs_of(kernels, folder)
+    with laid_out() as includes, workspace() as space:
+        os.environ["TMPDIR"] = str(space.path)
+        flags = [f"-arch={kernels.archs[0]}".encode(), b"--ptxas-options=-v", b"--no-cache", *includes]
+        compile_one(folder / kernels.sources[0], flags)  # the first one of a process grows its heap
+        compile_job(jobs[0], space)
+        for source, job in zip(kernels.sources, jobs, strict=True):
+            timed("NVRTC alone", lambda source=source: compile_one(folder / source, flags))
+            quick = [*flags, b"--Ofast-compile=mid"]
+            timed(
+                "NVRTC alone, ofast-compile = mid",
+                lambda source=source, quick=quick: compile_one(folder / source, quick),
+            )
+            timed("a worker, with trace, checks and files", lambda job=job: compile_job(job, space))
+        prefixes: dict[Prefix, Precompiled] = {}
+        for job, prefix in shared_prefixes(jobs).items():
+            name = "with a prefix that is there" if prefix in prefixes else "the first one, which makes its prefix"
+            found = prefixes.setdefault(prefix, Precompiled(prefix, space))
+            timed(name, lambda job=job, found=found: compile_job(job, space, found))
+    lines = ["| one compile | CPU s | of it in the system | page faults |", "|---|---|---|---|"]
+    for name, found in rows.items():
+        total, system, faults = (statistics.median(column) for column in zip(*found, strict=True))
+        lines.append(f"| {name} ({len(found)}) | {total:.2f} | {system:.2f} | {faults:.0f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print all of it as Markdown."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     print(f"# Where the time goes\n\nWritten by `where.py`. Python {platform.python_version()}.")
-    for name in ("small", "cub-shared"):
+    for name in ("small", "cub-shared", "cub"):
         kernels = SETS[name]
         with tempfile.TemporaryDirectory(prefix="where-") as folder:
             nothing = {"peer_python": None, "nvcc": None, "ccache": None, "sccache": None}
@@ -101,6 +166,7 @@ def main() -> None:
             way.prepare()
             what = f"{len(kernels.sources)} sources for {kernels.archs[0]}, one after the other"
             print(f"\n## Set `{name}`\n\nNVRTC, {what}: {phases(kernels, way.project)}")
+            print(f"\n{compiles(kernels, way.project)}")
             for scenario in ("cold", "warm"):
                 print(f"\n### {scenario}, the build's own process\n\n{profile_build(way, folder)}")
 
