@@ -240,7 +240,7 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
 
 def _arguments(given: str, heads: Sequence[Parameter]) -> list[str] | None:
     """The arguments out of `T=float, N=4U`, as an author writes them; None where they cannot be told."""
-    pattern = ", ".join(f"{re.escape(head.name)}=(.*?)" for head in heads) + r"(?:, \w+=.*)?"
+    pattern = ", ".join(f"{re.escape(head.name)}=(.*?)" for head in heads) + r"(?:, (?:\w+|<unnamed>)=.*)?"
     match = re.fullmatch(pattern, given)
     if match is None:
         return None
