@@ -140,7 +140,10 @@ _NO_REFERENCES = (
     "texture and surface references are gone since CUDA 12, from nvcc as well; give the kernel a cudaTextureObject_t "
     "or cudaSurfaceObject_t as a parameter"
 )
-_REMOVED = dict.fromkeys(("texture_fetch_functions.h", "surface_functions.h"), _NO_REFERENCES)
+_REMOVED = {
+    **dict.fromkeys(("texture_fetch_functions.h", "surface_functions.h"), _NO_REFERENCES),
+    "nvfunctional": "nvstd::function is gone since CUDA 13, from nvcc as well; take the callable as a template parameter",
+}
 """Headers that the toolkit had once -> what to do."""
 
 _CAUSES = {

@@ -47,12 +47,13 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
             "gone since CUDA 12.*TextureObject",
         ),
         ("sm_80", '#include "surface_functions.h"\n' + KERNEL, "gone since CUDA 12"),
+        ("sm_80", "#include <nvfunctional>\n" + KERNEL, "gone since CUDA 13"),
         ("sm_80", BODY.format("__int128 a = *p; *p = a * a;"), "options.device-int128 = true"),
         ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
     ],
     ids=(
-        "suffix family newer lambda launch constexpr std include macro lower texture surface int128 host-header missing"
+        "suffix family newer lambda launch constexpr std include macro lower texture surface function int128 host-header missing"
     ).split(),
 )
 def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
