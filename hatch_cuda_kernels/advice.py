@@ -142,7 +142,7 @@ _NO_REFERENCES = (
 )
 _REMOVED = {
     **dict.fromkeys(("texture_fetch_functions.h", "surface_functions.h"), _NO_REFERENCES),
-    "nvfunctional": "nvstd::function is gone since CUDA 13, from nvcc as well; take the callable as a template parameter",
+    "nvfunctional": "nvstd::function is gone since CUDA 13, from nvcc too; take the callable as a template parameter",
 }
 """Headers that the toolkit had once -> what to do."""
 

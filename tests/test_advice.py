@@ -53,7 +53,8 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
     ],
     ids=(
-        "suffix family newer lambda launch constexpr std include macro lower texture surface function int128 host-header missing"
+        "suffix family newer lambda launch constexpr std include macro lower texture surface function int128 "
+        "host-header missing"
     ).split(),
 )
 def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
