@@ -182,7 +182,14 @@ extern "C" __global__ void k(double* d)
 
 @pytest.mark.parametrize(
     "header",
-    ["cuda_fp16.h", "cuda_bf16.h", "mma.h", "cooperative_groups.h", "cub/block/block_reduce.cuh", "cuda/std/tuple"],
+    [
+        "cuda_fp16.h",
+        "cuda_bf16.h",
+        "mma.h",
+        "cub/block/block_reduce.cuh",
+        pytest.param("cooperative_groups.h", marks=pytest.mark.slow),
+        pytest.param("cuda/std/tuple", marks=pytest.mark.slow),
+    ],
 )
 def test_toolkit_headers(tmp_path: Path, space: Workspace, header: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """[S13] CUDA's and CCCL's own headers work, and give the same image whether or not there are stand-ins."""
@@ -235,7 +242,7 @@ def test_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_line_info(tmp_path: Path, space: Workspace) -> None:
     """Line tables name stand-ins without the folder of the compile."""
-    text = "#include <complex>\n" + function("complex", 0)
+    text = "#include <cmath>\n" + function("cmath", 0)
     image = compile_job(
         make_job(write(tmp_path, {"k.cu": text}), toolkit_headers="auto", options={"lineinfo": True}), space
     )
