@@ -186,7 +186,7 @@ def front_end_log(job: CompileJob, space: Workspace, shown: Shown) -> str:
     try:
         log = stage.front_end([b"--device-as-default-execution-space"])
     except RefusalError as error:
-        log = error.log
+        log = error.log or str(error)
     finally:
         stage.remove()
     return log

@@ -42,6 +42,16 @@ class TestProbe:
         assert lines[9:12] == ["#ifdef A", "           ", "#endif"]
         assert lines[-5].split() == ["scale"] and lines[-4].strip() == ""
 
+    @pytest.mark.parametrize("log", ["m: NVRTC refuses k.cu\n5", 'k.cu(1): catastrophic error: cannot open "a.h"\n'])
+    def test_a_compiler_that_gives_up_has_not_told_all(self, log: str) -> None:
+        """What ends without a word, or in the middle, is not taken for the whole."""
+        text = (SCALE + "void f(float *x) { scale<<<1, 1>>>(x, 1); }\n").encode()
+        probe = make_probe({"k.cu": text}, Surroundings.of([text]), {})
+        probe.heed(log)
+        assert not probe.complete and not probe.instances
+        probe.heed("")
+        assert probe.complete
+
 
 def test_only_what_could_not_be_told_is_warned_of(tmp_path: Path) -> None:
     """A launch that the compiler does not understand costs the others nothing, and is named with its line."""

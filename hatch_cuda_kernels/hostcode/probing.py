@@ -45,7 +45,7 @@ _REPORT = re.compile(
 )
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
-_ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit")
+_ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit|NVRTC refuses")
 _TROUBLE = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
 )
@@ -120,7 +120,7 @@ class Probe:
     def heed(self, log: str) -> None:
         """Read the compiler's messages."""
         found = dict.fromkeys([*self.instances, *self._told(log)])
-        vague = {each for each in found if ANYTHING in each.expression}
+        vague = {each for each in found if ANYTHING in each.expression or "<error-type>" in each.expression}
         self.instances = [each for each in found if each not in vague]
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
         errors = [match for match in _TROUBLE.finditer(log) if not re.match(_UNDERSTOOD, match["text"])]
