@@ -7,7 +7,8 @@ where that job includes nothing else; otherwise the prefix is compiled by itself
 
 A trace of a compile that uses it does not name the headers inside. What such a compile reads is what the prefix read,
 by content, and what its trace names of the rest. That is exact because the headers of the prefix are read with the same
-macros and among the same files for every job that shares it. A compile that fails, or that has any remark on the
+macros and among the same files for every job that shares it. A prefix is not kept whose headers warn of something, or
+have a pragma that is yet to take effect. A compile that fails, or that has any remark on the
 precompiled header, does not count and is done again without. So is one whose source includes something after the
 prefix while the trace names no header at all: after some errors NVRTC's trace is empty in that process.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +37,18 @@ _HEAP = 1 << 30
 """Address space for the headers, of which NVRTC takes what it needs: CUB and all below it needs 0.3 GB."""
 _ROOM = 2 << 30
 """Free space that the file of them should find."""
+
+
+_PRAGMA = re.compile(
+    rb"^[ \t\f\v]*(?:\#|%:)(?:[ \t]|/\*.*?\*/)*pragma\b(?P<line>[^\r\n]*)"
+    rb"|\b(?:_Pragma\b|__pragma\b|_CCCL_PRAGMA\b)(?P<operator>[^\r\n]*)",
+    re.MULTILINE,
+)
+_PASSING = re.compile(
+    rb"[ \t(L\"]*(?:(?:GCC |clang )?system_header|(?:GCC|clang|nv_|)[ ]?diag\w*|GCC poison|(?:GCC )?unroll"
+    rb"|once|warning|message|(?:push|pop)_macro)\b"
+)
+"""Pragmas that have had all their effect where they stand."""
 
 
 class Precompiled:
@@ -98,7 +112,11 @@ class Precompiled:
 
     def _keep(self, stage: Stage, file: Path, warnings: Sequence[str]) -> bool:
         """Keep what was made, if it can be relied on. A warning of a header would be missing from other images."""
-        if warnings or not file.is_file() or stage.traced() is None:
+        traced = stage.traced()
+        if warnings or traced is None or not file.is_file():
+            return False
+        private = f"{stage.path}{os.sep}"
+        if any(_leaves_pragma(name) for name in traced if name.startswith(private)):
             return False
         reads = stage.reads()
         files = {label: digest for label, digest in reads.files.items() if label != stage.job.unit.source}
@@ -134,6 +152,16 @@ class _Made:
 
 def _with_file(reads: Reads, file: SourceFile) -> Reads:
     return dataclasses.replace(reads, files=dict(sorted({**reads.files, file.label: file.sha256}.items())))
+
+
+def _leaves_pragma(path: str) -> bool:
+    """Whether a header of the project has a pragma that could be meant for what comes after the prefix.
+
+    NVRTC loses one that is still to take effect where the prefix ends: `pack` would lay out other classes. The
+    toolkit's headers have none of these.
+    """
+    text = re.sub(rb"\\[ \t]*\r?\n", b"", Path(path).read_bytes())
+    return not all(_PASSING.match(found["line"] or found["operator"] or b"") for found in _PRAGMA.finditer(text))
 
 
 def _can_be_made(space: Workspace) -> bool:

@@ -528,3 +528,53 @@ def test_a_trace_that_names_nothing_is_not_believed(
     assert found.compile(plain) is not None
     assert found.compile(more) is None
     found.remove()
+
+
+LAYOUT = "struct Q {{ char c; int i; }};\n#define A sizeof(Q)\n"
+NAMES = """\
+static __device__ int one; namespace { __device__ int two; } __constant__ int three[4];
+template <class T> __device__ T once(T x) { static T s; return s += x; }
+"""
+DIAGNOSTIC = "#include <cuda/std/__cccl/preprocessor.h>\n#include <cuda/std/__cccl/diagnostic.h>\n"
+ODD: Mapping[str, tuple[str, str]] = {
+    "a macro of the prefix is another one after it": ("#define A 3\n", "#undef A\n#define A (__LINE__)\n"),
+    "an open namespace": ("#define A v\nnamespace x {\n", "__device__ int v = {n}; }} using x::v;\n"),
+    "an open linkage": ('extern "C" {\n', "__device__ int v = {n}; }}\n#define A v\n"),
+    "an open declaration": ("static __device__\n", "int v = {n};\n#define A v\n"),
+    "an open template": ("template <class T>\n", "__device__ T same(T x) {{ return x; }}\n#define A same({n})\n"),
+    "a layout that goes on": ("#pragma pack(push, 1)\n", LAYOUT),
+    "a layout that has begun": ("#pragma pack(push, 1)\nstruct P { char c; int i; };\n", LAYOUT),
+    "a layout that ends": ("#pragma pack(push, 1)\nstruct P { char c; int i; };\n#pragma pack(pop)\n", LAYOUT),
+    "a layout by an operator": ('_Pragma("pack(1)")\n', LAYOUT),
+    "a layout by a macro": ("#define SAY(x) _Pragma(#x)\nSAY(pack(1))\n", LAYOUT),
+    "a layout by the toolkit's macro": (DIAGNOSTIC + "_CCCL_PRAGMA(pack(1))\n", LAYOUT),
+    "a layout in disguise": ("#/**/pra\\\ngma pack(1)\n", LAYOUT),
+    "a macro that is kept aside": (
+        '#define A 3\n#pragma push_macro("A")\n#undef A\n#define A 4\n',
+        '#pragma pop_macro("A")\n',
+    ),
+    "names of one file alone": (NAMES, "#define A (one + two + three[1] + once(4))\n"),
+    "a guard that is lifted": (
+        "#ifdef ONCE\n#error twice\n#endif\n#define ONCE\n#define A 1\n",
+        '#undef ONCE\n#undef A\n#include "own.h"\n',
+    ),
+    "no precompiled headers, please": ("#define A 3\n", "#pragma nv_no_pch\n"),
+    "an end of the prefix of its own": ("#define A 3\n", "#pragma nv_hdrstop\n"),
+    "what is suppressed": (
+        "#pragma nv_diag_suppress 177\n#define A 3\n",
+        "static __device__ int never() {{ int x; return 1; }}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_sources(tmp_path: Path, space: Workspace, odd: str) -> None:
+    """Whatever headers leave behind, an image with a prefix is that of a compile alone."""
+    header, rest = ODD[odd]
+    start = '// c\n#include <nv/target>\n#include "own.h"\n'
+    texts = {f"k{n}.cu": start + rest.format(n=n) + KERNEL.replace("1", f"A + {n}") for n in range(3)}
+    ends = "\r\n" if len(odd) % 2 else "\n"
+    root = write(tmp_path, {name: text.replace("\n", ends) for name, text in {**texts, "own.h": header}.items()})
+    jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(3)]
+    assert len(set(shared_prefixes(jobs).values())) <= 1
+    assert [told(image) for image in with_prefix(jobs, space, includes=2)] == told_alone(jobs, space)
