@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from .advice import refusal_message, undefined_names
 from .deduction import deduce
 from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Passing, Settled, Surroundings, pass_over, prelude, settle, uncovering
+from .hostcode import PassedOver, Passing, Settled, Surroundings, host_choices, pass_over, prelude, settle, uncovering
+from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
 from .manifest import Omission
@@ -69,8 +70,28 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         trial.image,
         reads=dataclasses.replace(trial.image.reads, files=everything),
         passed_over=tuple(_omissions(settled.files)),
-        warnings=(*_of_what_stays(trial.image.warnings), *trial.instances.left_open(job)),
+        warnings=(
+            *_of_what_stays(trial.image.warnings),
+            *trial.instances.left_open(job),
+            *_chosen_by_host(job, read),
+        ),
     )
+
+
+def _chosen_by_host(job: CompileJob, files: Mapping[str, PassedOver]) -> Iterator[str]:
+    """A warning where code of the project depends on what nvcc has from its host compiler."""
+    found = [
+        f"{label}({line}): {macro}"
+        for label, passed in files.items()
+        if not label.startswith(f"{INSTALLED}/")
+        for line, macro in host_choices(passed.data)
+    ]
+    if found:
+        yield numbered(
+            f"{job}: code that is left is chosen by what nvcc has from its host compiler and NVRTC has not; where "
+            "kernels depend on it, ask for __CUDACC__, or for a macro of the project's own:",
+            found[:6],
+        )
 
 
 _UNUSED = "warning #177-D"

@@ -23,6 +23,7 @@ plan.py.
 
 from __future__ import annotations
 
+from .choices import host_choices
 from .launches import Launch
 from .mentions import Mention, mentions
 from .passing import PassedOver, Passing, pass_over
@@ -41,6 +42,7 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "host_choices",
     "make_probe",
     "mentions",
     "pass_over",
