@@ -168,6 +168,19 @@ class SourceFile:
         """What it could include."""
         return _scan_code(self.code)
 
+    @cached_property
+    def macros(self) -> tuple[list[tuple[str, str]], list[tuple[str, tuple[str, str]]]]:
+        """The macros that it defines: (name, body), and (name, (parameters, body)) of function-like ones."""
+        plain = [
+            (os.fsdecode(match["name"]), os.fsdecode((match["body"] or b"").strip()))
+            for match in _OBJECT_MACRO.finditer(self.code)
+        ]
+        called = [
+            (os.fsdecode(match["name"]), (os.fsdecode(match["parameters"].strip()), os.fsdecode(match["body"].strip())))
+            for match in _FUNCTION_MACRO.finditer(self.code)
+        ]
+        return plain, called
+
 
 def text_problem(data: bytes) -> str | None:
     """Why NVRTC would misread these bytes in silence, or None."""
@@ -415,12 +428,11 @@ class _Macros:
         }
         self.functions: dict[str, set[tuple[str, str]]] = {}
         for file in files:
-            for match in _OBJECT_MACRO.finditer(file.code):
-                body = os.fsdecode((match["body"] or b"").strip())
-                self.objects.setdefault(os.fsdecode(match["name"]), set()).add(body)
-            for match in _FUNCTION_MACRO.finditer(file.code):
-                found = os.fsdecode(match["parameters"].strip()), os.fsdecode(match["body"].strip())
-                self.functions.setdefault(os.fsdecode(match["name"]), set()).add(found)
+            plain, called = file.macros
+            for name, body in plain:
+                self.objects.setdefault(name, set()).add(body)
+            for name, found in called:
+                self.functions.setdefault(name, set()).add(found)
 
     def literals(self, operand: str, depth: int = 0) -> list[Include] | None:
         """All header names that `operand` can stand for, or None where that cannot be told."""
