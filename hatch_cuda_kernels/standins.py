@@ -374,6 +374,20 @@ _CLOCKS = """\
 #endif
 """
 
+_ASSERT = """\
+#undef assert
+#undef __CUDA_KERNELS_ASSERT_TEXT
+#ifdef NDEBUG
+#define assert(e) (static_cast<void>(0))
+#else
+#define __CUDA_KERNELS_ASSERT_TEXT(e) #e
+#define assert(e) ((e) ? static_cast<void>(0) : __assertfail(__CUDA_KERNELS_ASSERT_TEXT(e), __FILE__, __LINE__, \\
+    __PRETTY_FUNCTION__, sizeof(char)))
+#endif
+"""
+"""NVRTC's own `assert` looks at NDEBUG once, before a file begins; the header has to, each time that it is included."""
+_EACH_TIME = ("assert.h", "cassert")
+
 _STRING = """\
 #if __has_include(<cuda/std/cstring>)
 #include <cuda/std/cstring>
@@ -391,7 +405,7 @@ def _c_headers() -> dict[str, str]:
     math = [*_UNARY, *_UNARY_TO, *_CLASSIFY, *_BINARY, *_OTHER_MATH, *_COMPARE, *_SUFFIXED]
     functions = ["abs", "labs", "llabs", "malloc", "free", "div", "div_t", "ldiv", "ldiv_t", "lldiv", "lldiv_t"]
     bodies = {
-        "assert": "",  # NVRTC declares it
+        "assert": _ASSERT,
         "limits": _macros(_LIMITS) + _LONG_MAX,
         "float": "#include <cuda/std/cfloat>\n" + _macros(_FLOAT),
         "math": _mathematics() + _using([*math, "isnormal", "float_t", "double_t"]),
@@ -430,7 +444,7 @@ def standins() -> Mapping[str, bytes]:
     found = {}
     for header in sorted(texts):
         # The line directive keeps the folder of a compile out of line tables and messages.
-        found[header] = f"#pragma once\n{texts[header]}".encode()
+        found[header] = (texts[header] if header in _EACH_TIME else f"#pragma once\n{texts[header]}").encode()
     return found
 
 

@@ -219,6 +219,30 @@ def test_a_header_that_nobody_has(tmp_path: Path, space: Workspace) -> None:
         compile_files(tmp_path, {"k.cu": source}, space, toolkit_headers="auto")
 
 
+def test_assertions(tmp_path: Path, space: Workspace) -> None:
+    """Each include of `assert.h` looks at NDEBUG, as the real one does; a macro of the same name goes."""
+    steps = [
+        ("on_without_an_include", "", True),
+        ("on_in_spite_of_a_definition", "#define NDEBUG", True),
+        ("off", "#include <cassert>", False),
+        ("off_until_the_next_include", "#undef NDEBUG", False),
+        ("on_again", '#include "own.cuh"', True),
+        ("on_as_the_header_left_it", "#define NDEBUG 1", True),
+        ("off_again", "#include <assert.h>", False),
+        ("on_after_another_macro", "#undef NDEBUG\n#undef assert\n#define assert(x)\n#include <cassert>", True),
+    ]
+    text = "".join(f"{lines}\n__global__ void {name}(int *p) {{ assert(*p == 3); }}\n" for name, lines, _ in steps)
+    files = {"own.cuh": "#include <cassert>\n", "k.cu": text}
+    for host in ("", "void f(int *p) { off<<<1, 1>>>(p); }\n"):
+        files["k.cu"] += host
+        for defines in ({}, {"NDEBUG": True}):
+            options = {"toolkit_headers": "auto", "arch": "compute_80", "defines": defines}
+            bodies = compile_files(tmp_path, files, space, **options).data.decode("latin-1").split(".entry ")[1:]
+            on = {body.split("(")[0] for body in bodies if "call.uni \n\t__assertfail" in body}
+            first = 2 if defines else 0  # with NDEBUG from the start, those before the first include are off as well
+            assert on == {f"_Z{len(name)}{name}Pi" for name, _, expected in steps[first:] if expected}
+
+
 def test_own_header_wins(tmp_path: Path, space: Workspace) -> None:
     """A header of the project comes before a stand-in of that name."""
     files = {"k.cu": "#include <cstdint>\n" + KERNEL.replace("1", "MINE"), "include/cstdint": "#define MINE 5\n"}
