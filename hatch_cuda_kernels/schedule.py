@@ -20,7 +20,8 @@ _WORTHWHILE = 3
 """Jobs from which on it pays for one worker to compile their prefix first; see benchmarks/builds/profiles.md."""
 _LONG = 0.2
 """Seconds of a compile below which its headers are not worth it."""
-_PREFIX_MEMORY = 400 << 20
+_PREFIX_MEMORY = 700 << 20
+"""What a prefix takes beside its process, where temporary files are in memory: while NVRTC makes it, twice its size."""
 
 
 @dataclass(frozen=True)
