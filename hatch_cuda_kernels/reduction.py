@@ -7,12 +7,23 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .advice import refusal_message, undefined_names
 from .deduction import deduce
 from .errors import CompilationError, numbered
-from .hostcode import PassedOver, Passing, Settled, Surroundings, host_choices, pass_over, prelude, settle, uncovering
+from .hostcode import (
+    PassedOver,
+    Passing,
+    Settled,
+    Surroundings,
+    global_variables,
+    host_choices,
+    pass_over,
+    prelude,
+    settle,
+    uncovering,
+)
 from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
@@ -71,7 +82,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         reads=dataclasses.replace(trial.image.reads, files=everything),
         passed_over=tuple(_omissions(settled.files)),
         warnings=(
-            *_of_what_stays(trial.image.warnings),
+            *_of_what_stays(trial.image.warnings, read.values(), around),
             *trial.instances.left_open(job),
             *_chosen_by_host(job, read),
         ),
@@ -94,13 +105,20 @@ def _chosen_by_host(job: CompileJob, files: Mapping[str, PassedOver]) -> Iterato
         )
 
 
-_UNUSED = "warning #177-D"
+_UNUSED = re.compile(r'warning #177-D: (?:variable "(\w+)"|function) ?')
 _REMARK = "Remark: The warnings can be suppressed"
 
 
-def _of_what_stays(warnings: Sequence[str]) -> list[str]:
-    """Warnings without those of unused functions and variables: what used them may be what was passed over."""
-    others = [warning for warning in warnings if _UNUSED not in warning]
+def _of_what_stays(warnings: Sequence[str], files: Iterable[PassedOver], around: Surroundings) -> list[str]:
+    """Warnings without those of unused functions and global variables: what used them may be what was passed over."""
+    if not any(map(_UNUSED.search, warnings)):
+        return list(warnings)
+    outside = {name for found in files for name in global_variables(found.data, around)}
+    others = [
+        warning
+        for warning in warnings
+        if not (match := _UNUSED.search(warning)) or (match[1] or "") not in {"", *outside}
+    ]
     return [] if all(warning.startswith(_REMARK) for warning in others) else others
 
 

@@ -274,6 +274,22 @@ TEMPTING = {
     + USE % "outer<float>::N",
     "constant-of-the-host": "#include <string>\nnamespace app { constexpr int n() { return 1; }\nnamespace in {\n"
     "constexpr int n() { return vendor::n; }\nvoid host(std::string) {}\n" + USE % "n()" + "} }\n",
+    "asked-operator": "#include <string>\n#include <utility>\n"
+    "struct X { int v; std::string operator+(const X &) const; };\n"
+    "template <class T, class = void> struct adds { static constexpr int N = 1; };\n"
+    "template <class T> struct adds<T, decltype((void)(std::declval<T>() + std::declval<T>()))> "
+    "{ static constexpr int N = 40; };\n" + USE % "adds<X>::N",
+    "asked-index": "#include <vector>\nstruct X { int v; std::vector<int> operator[](int) const; };\n"
+    "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
+    "template <class T> struct has<T, decltype((void)(T()[0]))> { static constexpr int N = 40; };\n"
+    + USE % "has<X>::N",
+    "asked-free-operator": "#include <string>\nstruct X { int v; };\nstd::string operator+(const X &, const X &);\n"
+    "template <class T, class = void> struct adds { static constexpr int N = 1; };\n"
+    "template <class T> struct adds<T, decltype((void)(T() + T()))> { static constexpr int N = 40; };\n"
+    + USE % "adds<X>::N",
+    "constructor-of-a-constant": "#include <cstdio>\n"
+    "struct Id { int h; constexpr Id(FILE *) : h(40) {} constexpr Id(...) : h(1) {} };\n"
+    "constexpr Id id(nullptr);\nconstexpr int chosen = id.h;\n" + USE % "chosen",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
     "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
     "template <class T> struct has<T, typename V_<decltype(&T::name)>::t> { static constexpr int N = 2; };\n"
@@ -293,6 +309,9 @@ SHADOWING = {
     "__device__ int pick(int v) { return v; }\ntypedef int T[sizeof(pick(1))];\n",
     "a function that has a pragma": '#include <string>\nvoid x() { _Pragma("unroll") for (std::string n;;); }\n',
     "a global variable": "float *x; int n;\n",
+    "an operator on a stream": "#include <iostream>\n#include <type_traits>\nstruct x { int v; };\n"
+    "inline std::ostream &operator<<(std::ostream &o, const x &a) { return o << a.v; }\n"
+    "typedef std::enable_if<(sizeof(x) << 1) == 8, int>::type n;\n",
     "an object": "#include <vector>\nstatic std::vector<float> x;\n",
     "a function that a macro calls": "#include <string>\nvoid n(std::string s) {}\n#define CHECK(s) n(s)\n",
     "a definition of a member": '#include <string>\nstruct x { x(); };\nx::x() { std::string s("x"); }\n',
@@ -365,6 +384,20 @@ def test_warnings_of_what_only_host_code_used(tmp_path: Path) -> None:
     write(tmp_path, {"k.cu": text + launch + slip})
     warnings = compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings
     assert "k.cu(5): warning #549-D" in warnings[0] and not any("#177-D" in warning for warning in warnings)
+    write(tmp_path, {"k.cu": text + launch + "__global__ void u(int *x) { int unused = 3; *x = 1; }\n"})
+    warnings = compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings
+    assert 'k.cu(5): warning #177-D: variable "unused"' in warnings[0] and not any('"n"' in text for text in warnings)
+
+
+def test_macros_that_configure_headers(tmp_path: Path) -> None:
+    """What a file defines for the toolkit's headers is defined for those that are read before it, too."""
+    text = "#define __CUDA_NO_HALF_OPERATORS__\n#include <cuda_fp16.h>\n#include <cublas_v2.h>\n"
+    text += "template <class T> __device__ T operator+(T a, T b) { return __hsub(a, b); }\n"
+    text += "__global__ void k(__half *p) { p[0] = p[1] + p[2]; }\nvoid run() { throw 1; }\n"
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert b"sub.f16" in image.data or b"sub{.f16" in image.data
+    assert b"add.f16" not in image.data
 
 
 @pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)

@@ -24,6 +24,7 @@ plan.py.
 from __future__ import annotations
 
 from .choices import host_choices
+from .declarations import global_variables
 from .launches import Launch
 from .mentions import Mention, mentions
 from .passing import PassedOver, Passing, pass_over
@@ -42,6 +43,7 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "global_variables",
     "host_choices",
     "make_probe",
     "mentions",

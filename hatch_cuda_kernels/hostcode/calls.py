@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .declarations import Declaration, Parser
 from .tokens import WORD, Token
 
-__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "signature_of"]
+__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "asked_signs", "signature_of"]
 
 _ANY = 1_000_000
 _LONGEST = 512
@@ -29,6 +29,9 @@ ASKS = re.compile(
 """What lets code depend on what a class can be made of, and made to."""
 
 
+_STREAM = re.compile(r"(?:basic_)?[io]{1,2}stream")
+
+
 class Signature(NamedTuple):
     """How a function can be called that only the host can call."""
 
@@ -36,6 +39,8 @@ class Signature(NamedTuple):
     most: int
     path: tuple[str, ...]
     """The namespaces that it is declared in."""
+    streams: bool = False
+    """Whether it takes a stream, which nothing in device code is or becomes."""
 
     def takes(self, count: int | None) -> bool:
         """Whether it may be meant by a call with that many arguments; None is not known."""
@@ -45,11 +50,17 @@ class Signature(NamedTuple):
 def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]) -> Signature:
     """Signature of a function, by its list of parameters."""
     opened = parser.next_of(declaration.name_at)
-    if parser.is_at(opened, "<"):
+    if declaration.name.startswith("operator"):
+        while opened < declaration.last and (
+            not parser.is_at(opened, "(") or (parser.is_at(opened + 1, ")") and parser.is_at(opened + 2, "("))
+        ):
+            opened += 1
+    elif parser.is_at(opened, "<"):
         opened = parser.next_of(parser.angle(opened, parser.limit) or opened)
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return Signature(0, _ANY, path)
     least = most = 0
+    streams = any(_STREAM.fullmatch(token.text) for token in parser.tokens[opened : parser.match[opened]])
     for part in arguments_of(parser, opened):
         texts = [token.text for token in part]
         if texts == ["void"]:
@@ -59,7 +70,7 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
         else:
             most += 1
             least += "=" not in texts
-    return Signature(least, most, path)
+    return Signature(least, most, path, streams)
 
 
 def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | None]]:
@@ -67,21 +78,33 @@ def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | 
 
     `asking` are the macros that can bring such an operand.
     """
-    around, tokens, end = parser.surroundings, parser.tokens, 0
-    for index, token in enumerate(tokens):
-        if (
-            index < end
-            or token.kind != WORD
-            or not (token.text in OPERANDS or token.text in asking or ASKS.fullmatch(token.text))
-        ):
-            continue
-        end = _operand_end(parser, index)
+    around, tokens = parser.surroundings, parser.tokens
+    for index, end in _operands(parser, asking):
         for inside in range(index, end):
             name = tokens[inside].text
             if tokens[inside].kind == WORD:
-                yield name, _count(parser, inside) if token.text not in asking else None
+                yield name, _count(parser, inside) if tokens[index].text not in asking else None
                 if name in around.macros:
                     yield from ((word, None) for word in around.expanded([name]))
+
+
+def asked_signs(parser: Parser, asking: Collection[str]) -> Iterator[str]:
+    """The signs in each operand that is not evaluated, without what stands between them."""
+    for index, end in _operands(parser, asking):
+        yield "".join(" " if token.kind == WORD else token.text for token in parser.tokens[index + 1 : end])
+
+
+def _operands(parser: Parser, asking: Collection[str]) -> Iterator[tuple[int, int]]:
+    """The word before each operand that is not evaluated, and one past the operand."""
+    end = 0
+    for index, token in enumerate(parser.tokens):
+        if (
+            index >= end
+            and token.kind == WORD
+            and (token.text in OPERANDS or token.text in asking or ASKS.fullmatch(token.text))
+        ):
+            end = _operand_end(parser, index)
+            yield index, end
 
 
 def _operand_end(parser: Parser, index: int) -> int:

@@ -15,7 +15,7 @@ from .names import AFTER_PARAMETERS, DEVICE_MACRO, MACRO_NAME, NOT_NAMES, looks_
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
-__all__ = ["Declaration", "Parser"]
+__all__ = ["Declaration", "Parser", "global_variables"]
 
 _DEEPEST = 64
 """Namespaces of a name at most; nobody nests more."""
@@ -496,3 +496,11 @@ class Parser(Brackets):
                 index = self.angle(index, brace) or index
             index = self.next_of(index)
         return (self.tokens[found].text, found) if found >= 0 else ("", -1)
+
+
+def global_variables(data: bytes, surroundings: Surroundings) -> Iterator[str]:
+    """Names of the variables that a file declares outside of functions."""
+    parser = Parser(data.decode("latin-1"), surroundings)
+    for declaration in parser.declarations:
+        if declaration.kind == "variable":
+            yield from parser.declared_names(declaration)

@@ -209,16 +209,16 @@ class Pass:
 
     def _note(self, declaration: Declaration, kind: str | None = None, reason: str | None = None) -> None:
         line = self.parser.line(declaration.first)
+        evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
         if kind is None:
             kind = declaration.kind
             if declaration.instantiation:
                 kind = "instantiation"
             elif self._owner(declaration) is not None and not self._is_special(declaration):
                 kind = "definition"
-            elif declaration.parent is not None:
-                kind = "constructor" if declaration.name == declaration.parent.name else "member"
+            elif declaration.parent is not None:  # a constant may be made by a constructor that is evaluated
+                kind = "constructor" if declaration.name == declaration.parent.name and not evaluated else "member"
         name = ", ".join(self.parser.declared_names(declaration)) or "(unnamed)"
-        evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
         signature = None
         if kind in ("function", "member") and declaration.kind == "function" and not evaluated:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])

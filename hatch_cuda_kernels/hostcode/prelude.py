@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from .passing import PassedOver
+from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
 
 __all__ = ["prelude"]
 
@@ -76,6 +77,8 @@ _FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cu
 """Headers of the host that bring in those of CUDA's small floating-point types."""
 
 _CUB_ALWAYS = ("util_type", "util_ptx", "thread/thread_operators", "thread/thread_load", "thread/thread_store")
+_CONFIGURES = re.compile(r"__CUDA_NO_\w+|_*(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_STD)_\w+|NDEBUG")
+"""Macros that the toolkit's headers ask for, and that a file defines before it includes them."""
 _PLAIN_WORDS = re.compile(r"(?:(?<![\w.])std\s*::\s*)?[A-Za-z_]\w*")
 
 
@@ -89,6 +92,7 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
     words: set[str] = set()
     std_names: set[str] = set()
     absent: set[str] = set()
+    files = list(files)
     for file in files:
         absent.update(passing.name for passing in file.passed if passing.kind == "include")
         text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", file.data.decode("latin-1"), flags=re.DOTALL)
@@ -121,7 +125,36 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         for name, instruction in _DEPENDENT_LAUNCH.items():
             lines.append(f'static inline __device__ void {name}() {{ asm volatile("{instruction}" ::: "memory"); }}')
         lines.append("#endif")
-    return "".join(f"{line}\n" for line in lines).encode()
+    if any("#include" in line for line in lines):
+        lines = [*_configuration(file.data.decode("latin-1") for file in files), *lines]
+    return "".join(f"{line}\n" for line in lines).encode("latin-1")
+
+
+def _configuration(texts: Iterable[str]) -> list[str]:
+    """What files define for the headers that they include after it, which are read before the files here.
+
+    Whatever is asked for by `#ifndef` may be an include guard, and stays where it is.
+    """
+    found: dict[str, str] = {}
+    asked: set[str] = set()
+    for text in texts:
+        defined: dict[str, str] = {}
+        depth, includes = 0, 0
+        for token in tokenize(text):
+            name = directive_name(token.text) if token.kind == DIRECTIVE else None
+            depth += (name in ("if", "ifdef", "ifndef")) - (name == "endif")
+            if name in ("if", "ifndef", "elif"):
+                asked.update(re.findall(r"\w+", token.text))
+            elif name == "include":
+                found.update(defined)
+                includes += 1
+            elif name == "define" and depth <= 1:
+                match = DEFINE.match(token.text)
+                if match and match[2] is None and _CONFIGURES.fullmatch(match[1]):
+                    defined[match[1]] = f"#define {match[1]}{' '.join(['', *match[3].split()])}"
+        if not includes:
+            found.update(defined)
+    return [line for name, line in found.items() if name not in asked]
 
 
 def _if_there(line: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, OPERANDS, Signature, asked
+from .calls import ASKS, OPERANDS, Signature, asked, asked_signs
 from .declarations import Parser
 from .passing import PassedOver, Passing
 from .surroundings import Surroundings
@@ -38,6 +38,8 @@ class _Rest:
     """Names in operands that are not evaluated -> the numbers of arguments that follow them."""
     taken: dict[str, set[str]] = field(default_factory=dict)
     """Name of a function -> the words of its parameters."""
+    signs: list[str] = field(default_factory=list)
+    """The signs in operands that are not evaluated."""
 
     @cached_property
     def asks(self) -> bool:
@@ -63,6 +65,7 @@ class _Rest:
                 self.taken.setdefault(declaration.name, set()).update(t.text for t in inside if t.kind == WORD)
             if declaration.kind == "other" and tokens[declaration.last - 1].kind == WORD:
                 names.add(declaration.last - 1)  # `struct S;`
+        self.signs += asked_signs(parser, asking)
         for name, count in asked(parser, asking):
             self.asked.setdefault(name, set()).add(count)
         for index, token in enumerate(tokens):
@@ -104,7 +107,7 @@ def uncovering(
     pasted = any("##" in found.data.decode("latin-1") for found in files.values())
     for label, found in files.items():
         for passing in found.passed:
-            names = [name.rpartition("::")[2].partition("<")[0].strip() for name in passing.name.split(", ")]
+            names = [_plain(name) for name in passing.name.split(", ")]
             if passing.kind == "body" and linked:
                 passing_kind = "function"
             elif passing.kind in _HARMLESS:
@@ -119,7 +122,15 @@ def uncovering(
                 yield label, passing
 
 
+def _plain(name: str) -> str:
+    """A name without what qualifies it and without its template arguments."""
+    last = name.rpartition("::")[2].strip()
+    return last if last.startswith("operator") else last.partition("<")[0].strip()
+
+
 def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) -> bool:
+    if name.startswith("operator") and kind in ("function", "member"):
+        return _is_operator_asked(name.removeprefix("operator").strip(), signature, rest)
     if signature is not None:
         asked = any(map(signature.takes, rest.asked.get(name, ())))
         outer = (path for path in rest.declared.get(name, ()) if path == signature.path[: len(path)] != signature.path)
@@ -136,6 +147,16 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
     if kind == "variable":
         return name in rest.declared
     return kind != "function" or name in rest.declared or name in rest.called
+
+
+def _is_operator_asked(sign: str, signature: Signature | None, rest: _Rest) -> bool:
+    """Whether code asks what an operator would give. An evaluated use of one that goes does not compile, unless it is
+    a constant expression."""
+    if signature is not None and signature.streams:
+        return False
+    if sign in ("()", "=", "->", "&", ",") or not sign or sign[0].isalnum() or sign[0] in '_"':
+        return rest.asks or signature is None
+    return signature is None or any((sign[:1] if sign == "[]" else sign) in signs for signs in rest.signs)
 
 
 def _is_pasted(name: str, words: Collection[str]) -> bool:
