@@ -103,6 +103,17 @@ def test_messages_point_into_the_file(tmp_path: Path) -> None:
         compile_alone(make_job(tmp_path, toolkit_headers="auto"))
 
 
+def test_headers_of_the_host_without_a_stand_in(tmp_path: Path) -> None:
+    """Headers that have no stand-in, since libcu++ looks for them, or that C++ has from C; placement new needs none."""
+    names = "new version compare ranges scoped_allocator complex.h tgmath.h byteswap.h endian.h values.h".split()
+    text = "".join(f"#include <{name}>\n" for name in names)
+    text += "struct Cell { int a; __device__ explicit Cell(int v) : a(v) {} };\n"
+    text += "__global__ void k(int *p) { Cell *cell = ::new (static_cast<void *>(p)) Cell(p[1]); p[2] = cell->a; }\n"
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+    assert [omission.name for omission in image.passed_over] == names
+
+
 def test_a_missing_header_stays_an_error(tmp_path: Path) -> None:
     """A header that is nowhere and is none of the host's may have defined anything: it is never passed over."""
     write(tmp_path, {"k.cu": '#include "tuning.h"\n' + BEFORE + DEVICE + AFTER})

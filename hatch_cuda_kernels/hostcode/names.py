@@ -104,16 +104,17 @@ HOST_HEADERS = re.compile(
     |(?:d3d|dxgi|D3D)\w*\.h
     |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/).*
     |cub/(?:cub\.cuh|device/.*)
-    |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem|format
-      |forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource|mutex
-      |ostream|print|queue|random|regex|set|shared_mutex|sstream|stack|stacktrace|stdexcept|stop_token|streambuf
-      |string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray
-      |vector|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype|cinttypes|cstdarg|bits/.*)
-    |(?:aio|alloca|conio|ctype|cpuid|cxxabi|direct|dirent|dlfcn|err|errno|execinfo|fcntl|fenv|fnmatch|ftw|getopt
-      |glob|iconv|immintrin|intrin|inttypes
+    |(?:any|charconv|codecvt|compare|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem
+      |format|forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource
+      |mutex|new|ostream|print|queue|random|ranges|regex|scoped_allocator|set|shared_mutex|sstream|stack|stacktrace
+      |stdexcept|stop_token|streambuf|string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map
+      |unordered_set|valarray|vector|version|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype
+      |cinttypes|cstdarg|bits/.*)
+    |(?:aio|alloca|byteswap|complex|conio|ctype|cpuid|cxxabi|direct|dirent|dlfcn|endian|err|errno|execinfo|fcntl|fenv
+      |fnmatch|ftw|getopt|glob|iconv|immintrin|intrin|inttypes
       |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
-      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syscall|sysexits|syslog|tchar|termios|time_host
-      |ucontext|unistd|utime|wchar|wordexp|Windows|windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
+      |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syscall|sysexits|syslog|tchar|termios|tgmath|time_host
+      |ucontext|unistd|utime|values|wchar|wordexp|Windows|windows|x86intrin|xmmintrin|emmintrin|zlib)\.h
     |(?:Python|numpy/.*|mex|matrix|gpu/mxGPUArray|structmember|mpi|nccl|nvml|cufile|nvToolsExt\w*|cuda_profiler_api
       |cudaProfiler|cublas\w*|cusparse\w*|cusolver\w*|cufft\w*|curand|cudnn\w*|nvjpeg\w*|npp\w*|nvrtc\w*|cupti\w*
       |cuda_(?:gl|egl|vdpau|d3d\w*)_interop|cuda(?:GL|EGL|VDPAU|D3D\w*|Profiler)?(?:Typedefs)?|nvJitLink|cutensor\w*|nvshmemx?|hip/.*|freeglut|glut)\.h(?:pp)?
