@@ -33,6 +33,9 @@ from .toolchain import required_distributions
 
 __all__ = ["CudaKernelsHook", "hook_of"]
 
+_INTERRUPTED = 130
+"""Exit status of what Ctrl-C ended, as shells give it."""
+
 
 class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ignore]
     """Compiles a project's CUDA sources into its wheel. See docs/reference/options.md for the hook table."""
@@ -253,6 +256,10 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 self._remove_staging()
                 reporter.close()
                 self.app.abort(f"{HOOK}: {error}")
+            except KeyboardInterrupt:
+                self._remove_staging()
+                reporter.close()
+                self.app.abort(f"{HOOK}: interrupted; images that were there are in the cache", code=_INTERRUPTED)
             except BaseException:
                 self._remove_staging()
                 raise

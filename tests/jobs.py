@@ -21,6 +21,7 @@ from hatch_cuda_kernels.toolchain import probe
 
 __all__ = [
     "KERNEL",
+    "SLOW",
     "TESTS",
     "can_mount",
     "compile_alone",
@@ -33,6 +34,13 @@ __all__ = [
 
 TESTS = Path(__file__).parent
 KERNEL = 'extern "C" __global__ void k(int* p) { *p = 1; }\n'
+
+SLOW = "template <int N> struct S {\n"
+SLOW += "  static __device__ int f(int x) { return S<N - 1>::f(x * N + 1) ^ S<N - 2>::f(x); } };\n"
+SLOW += "template <> struct S<0> { static __device__ int f(int x) { return x; } };\n"
+SLOW += "template <> struct S<1> { static __device__ int f(int x) { return x + 1; } };\n"
+SLOW += 'extern "C" __global__ void k(int* p) { *p = S<27>::f(*p); }\n'
+"""A source that takes minutes to compile."""
 
 
 def write(root: Path, files: Mapping[str, str | bytes]) -> Path:

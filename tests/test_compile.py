@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from jobs import (
     KERNEL,
+    SLOW,
     TESTS,
     can_mount,
     compile_alone,
@@ -448,12 +449,6 @@ def test_user_line_directives(tmp_path: Path, space: Workspace) -> None:
 
 
 # -- S15, S16: processes -----------------------------------------------------------------------------------------
-
-SLOW = "template <int N> struct S {\n"
-SLOW += "  static __device__ int f(int x) { return S<N - 1>::f(x * N + 1) ^ S<N - 2>::f(x); } };\n"
-SLOW += "template <> struct S<0> { static __device__ int f(int x) { return x; } };\n"
-SLOW += "template <> struct S<1> { static __device__ int f(int x) { return x + 1; } };\n"
-SLOW += 'extern "C" __global__ void k(int* p) { *p = S<27>::f(*p); }\n'
 
 
 def two_jobs(root: Path) -> list[CompileJob]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from jobs import can_mount, in_mounts
+from jobs import SLOW, can_mount, in_mounts
 from projects import KERNEL, Project, make_project
 
 from hatch_cuda_kernels.cache import KernelCache
@@ -61,6 +62,28 @@ def test_killed_builds(tmp_path: Path, count: int) -> None:
     project.wheel().unlink()
     assert project.build(env={"HATCH_CUDA_KERNELS_CACHE": "0"}).status == 0
     assert project.wheel().read_bytes() == rebuilt
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process group is posix")
+def test_interrupted_build(tmp_path: Path) -> None:
+    """Ctrl-C ends a build at once, with one line and no traceback, and what was compiled is kept."""
+    project = make_project(tmp_path, 'archs = ["sm_80"]', {"demo/a.cu": KERNEL, "demo/slow.cu": SLOW})
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")]
+    env = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(project.cache), "HATCH_CUDA_KERNELS_JOBS": "2"}
+    process = subprocess.Popen(
+        command, cwd=project.root, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr
+    seen = process.stderr.readline()
+    while "[1/2]" not in seen:
+        seen = process.stderr.readline()
+        assert seen
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert errors.count("\n") == 1 and "interrupted" in errors
+    project.write({"demo/slow.cu": KERNEL.replace("scale", "quick")})
+    assert sorted(project.build().outcomes.values()) == ["cached", "compiled"]
 
 
 @pytest.mark.skipif(not can_mount(), reason="mounting in a namespace is not allowed here")
