@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from .errors import numbered
-from .hostcode import Mention, Probe, Surroundings, mentions
+from .hostcode import Mention, Probe, Surroundings, has_made_kernels, mentions
 from .manifest import squeeze_name
 from .plan import CompileJob, Unit
 
@@ -39,21 +39,24 @@ class Instances:
     """Name expressions to compile."""
     listed: bool = False
     """Whether the author lists instances, so that none is taken."""
+    made: bool = False
+    """Whether macros make template kernels, whose names the text does not tell."""
     refused: dict[str, str] = field(default_factory=dict)
     """Expression -> what the compiler said of it."""
 
     @classmethod
     def asked(cls, unit: Unit, around: Surroundings) -> Instances:
         """All of them; none is taken where the author lists some."""
-        found = mentions({label: file.data for label, file in unit.closure.files.items()}, around)
+        texts = {label: file.data for label, file in unit.closure.files.items()}
+        found = mentions(texts, around)
         taken = {squeeze_name(text): None for mention in found for text in mention.expressions}
         listed = bool(unit.name_expressions)
-        return cls(found, [] if listed else list(taken), listed)
+        return cls(found, [] if listed else list(taken), listed, has_made_kernels(texts, around))
 
     @property
     def unknown(self) -> bool:
         """Whether the text may not tell all that is asked for, and no instance is listed."""
-        return not self.listed and not all(mention.certain for mention in self.mentions)
+        return not self.listed and (self.made or not all(mention.certain for mention in self.mentions))
 
     def told(self, probe: Probe) -> Instances:
         """With what the compiler tells of places where the text may not tell it all.
@@ -64,7 +67,8 @@ class Instances:
         kernels = {each.kernel for each in probe.instances}
         found: dict[tuple[str, int, str], dict[str, None]] = {}
         for each in probe.instances:
-            place = each.place if each.place in asked else ("", 0, each.kernel)
+            places = (each.place, (each.label, each.line, ""))
+            place = next((place for place in places if place in asked), ("", 0, each.kernel))
             found.setdefault(place, {})[each.expression] = None
         mentions = []
         for mention in self.mentions:
@@ -73,7 +77,8 @@ class Instances:
                 text = () if here and probe.complete else mention.expressions
                 mention = mention._replace(
                     expressions=tuple(dict.fromkeys([*text, *here])),
-                    certain=probe.understood(mention) and (probe.complete or mention.kernel in kernels),
+                    certain=probe.understood(mention)
+                    and (probe.complete or mention.loose or mention.kernel in kernels),
                 )
             mentions.append(mention)
         every = [text for mention in mentions for text in mention.expressions]
@@ -146,7 +151,7 @@ class Instances:
 
 
 def _example(mention: Mention) -> str:
-    return mention.expressions[0] if mention.expressions else f"{mention.kernel}<...>"
+    return mention.expressions[0] if mention.expressions else f"{mention.kernel or 'kernel'}<...>"
 
 
 def _stands_for(expression: str, given: list[str]) -> bool:

@@ -147,6 +147,75 @@ def test_launches_in_the_text_of_a_macro(tmp_path: Path) -> None:
     assert set(image.kernels) == names and not image.warnings
 
 
+MADE = "#define DEFINE(name) template <class T, unsigned N> __global__ void name##_k(T *x) \\\n{ x[N] = 1; \\\n}\n"
+
+
+def test_kernels_and_launches_that_macros_make(tmp_path: Path) -> None:
+    """What the compiler does not understand is warned of by the launch as it is written; the others are told."""
+    text = MADE + (
+        "#include <vector>\nDEFINE(one) DEFINE(two)\n"
+        "#define PLAIN(name) __global__ void name##_k(int *x) { x[0] = 1; }\nPLAIN(three)\n"
+        "#define RUN(name, ...) name##_k<float, 7><<<1, 1>>>(__VA_ARGS__)\n"
+        "void a(float *x, int *y) { RUN(one, x); three_k<<<1, 1>>>(y); }\n"
+        "void b(int n) { auto x = vendor::array(n); three_k<<<1, 1>>>(x.data());\n  RUN(two, x.data());\n}\n"
+        "void c(int n) { auto x = vendor::list(n);\n  RUN(four, x.data()); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"one_k<float,7>", "two_k<float,7>", "three_k"}
+    (warning,) = image.warnings
+    assert "k.cu(14): RUN(four, x.data()) (" in warning and warning.count("k.cu(") == 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "template __global__ void one_k<float, 7>(float *);",
+        "void f(float *x) { auto kernel = &one_k<float, 7u>; kernel<<<1, 1>>>(x); }",
+        "#define CAT(a, b) a##b\nvoid f(float *x) { CAT(one, _k)<float, 7><<<1, 1>>>(x); }",
+        "#define GO one_k<float, 7><<<1, 1>>>(x)\nvoid f(float *x) { GO; }",
+        "#define WITH(kernel) kernel<float, 7><<<1, 1>>>(x)\nvoid f(float *x) { WITH(one_k); }",
+    ],
+    ids=["instantiation", "address", "paste", "no-arguments", "parameter"],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_ways_to_use_what_a_macro_made(tmp_path: Path, use: str, end: str) -> None:
+    """Alone in a file, each way to ask for an instance of such a kernel is heard."""
+    text = MADE + f"#include <vector>\nDEFINE(one)\n{use}\n"
+    image = compiled(tmp_path, text.replace("\n", end))
+    assert set(image.kernels) == {"one_k<float,7>"} and not image.warnings
+
+
+def test_a_value_keeps_its_type_where_a_macro_may_have_left_it_open(tmp_path: Path) -> None:
+    """`3u` and `3` are two instances of `template <auto N>`, and one of `template <unsigned N>`."""
+    text = (
+        "#include <vector>\n"
+        "#define DEFINE(name) template <auto N> __global__ void name(int *x) { x[0] = sizeof(N); }\nDEFINE(one)\n"
+        "void f(int *x) { one<3u><<<1, 1>>>(x); one<'a'><<<1, 1>>>(x); }\n"
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"one<3U>", "one<'a'>"}
+
+
+def test_abbreviated_templates(tmp_path: Path) -> None:
+    """A kernel with a parameter of type `auto` is a template."""
+    text = (
+        "#include <vector>\n__global__ void k(auto *x, int n) { x[0] = n; }\n"
+        "void f(float *x, short *y) { k<<<1, 1>>>(x, 1); k<<<1, 1>>>(y, 2); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto", options={"std": "c++20"})
+    image = compile_alone(job)
+    assert set(image.kernels) == {"k<float>", "k<short>"} and not image.warnings
+
+
+def test_functions_that_authors_call_deprecated(tmp_path: Path) -> None:
+    """A warning of the author's own is not taken for one of a probe."""
+    text = SCALE + (
+        '[[deprecated("old")]] void g() {}\ntemplate <typename T> [[deprecated]] __device__ T h(T x) { return x; }\n'
+        "void f(float *x) { g(); scale<<<1, 1>>>(x, h(3)); }\n"
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>"}
+
+
 def test_libraries_that_are_not_there(tmp_path: Path) -> None:
     """Types of unknown libraries in heads and statements hide nothing that stands beside them."""
     text = SCALE + (

@@ -26,7 +26,7 @@ from __future__ import annotations
 from .choices import host_choices
 from .declarations import global_variables
 from .launches import Launch
-from .mentions import Mention, mentions
+from .mentions import Mention, has_made_kernels, mentions
 from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
 from .probing import Instance, Probe, make_probe
@@ -44,6 +44,7 @@ __all__ = [
     "Settled",
     "Surroundings",
     "global_variables",
+    "has_made_kernels",
     "host_choices",
     "make_probe",
     "mentions",

@@ -8,17 +8,18 @@ which it reads at the end of the source. Where the text does not tell what an in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
+from .launches import before_launch
 from .meanings import Meanings
 from .sites import File, Site, parameters
 from .surroundings import Surroundings
-from .tokens import WORD
+from .tokens import DEFINE, DIRECTIVE, WORD
 
-__all__ = ["Mention", "mentions"]
+__all__ = ["Mention", "has_made_kernels", "mentions"]
 
 _GLOBAL = "__global__"
 _MOST = 512
@@ -41,6 +42,8 @@ class Mention(NamedTuple):
     """First and last line of the function around it, where that is no template."""
     certain: bool = True
     """Whether the expressions are all that it asks for."""
+    loose: bool = False
+    """Whether it is a launch of which the text does not tell the kernel, since macros make one of the two."""
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -52,15 +55,78 @@ def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Men
     """All places in files that ask for instances of the template kernels in them."""
     read = [File(label, data.decode("latin-1"), surroundings) for label, data in files.items()]
     kernels: dict[str, _Kernel] = {}
+    plain: set[str] = set()
+    made = has_made_kernels(files, surroundings)
     for file in read:
         for declaration in file.parser.declarations:
-            if (
-                declaration.kind == "function"
-                and declaration.template
-                and any(_GLOBAL in surroundings.expanded([word]) for word in declaration.words)
-            ):
+            if not _is_kernel(declaration, surroundings) or declaration.name in surroundings.macros:
+                continue
+            if declaration.template or _is_abbreviated(file.parser, declaration):
                 kernels.setdefault(declaration.name, _Kernel()).add(file, declaration)
-    return list(_mentions(Meanings(read, surroundings), kernels)) if kernels else []
+            else:
+                plain.add(declaration.name)
+    found = list(_mentions(Meanings(read, surroundings), kernels)) if kernels else []
+    return found + (list(_loose(read, surroundings, plain | kernels.keys(), made)) if made or kernels else [])
+
+
+def has_made_kernels(files: Mapping[str, bytes], surroundings: Surroundings) -> bool:
+    """Whether macros make template kernels, so that the text does not tell what they are called."""
+    if any({"template", _GLOBAL} <= surroundings.expanded([name]) for name in surroundings.macros):
+        return True
+    if not surroundings.reaching({_GLOBAL}) - {_GLOBAL}:
+        return False
+    return any(
+        declaration.name in surroundings.macros
+        and _is_kernel(declaration, surroundings)
+        and (declaration.template or "template" in surroundings.expanded(declaration.words))
+        for data in files.values()
+        for declaration in Parser(data.decode("latin-1"), surroundings).declarations
+    )
+
+
+def _is_kernel(declaration: Declaration, surroundings: Surroundings) -> bool:
+    return declaration.kind == "function" and any(
+        _GLOBAL in surroundings.expanded([word]) for word in declaration.words
+    )
+
+
+def _is_abbreviated(parser: Parser, declaration: Declaration) -> bool:
+    """Whether a function is a template because a parameter has the type `auto`."""
+    opened = parser.next_of(declaration.name_at)
+    closed = parser.match.get(opened, opened)
+    return any(token.text == "auto" for token in parser.tokens[opened:closed])
+
+
+def _loose(files: Sequence[File], surroundings: Surroundings, known: Collection[str], made: bool) -> Iterator[Mention]:
+    """Launches of kernels whose names only the compiler can tell; `known` are those that the text has."""
+    defined = [
+        match
+        for file in files
+        for token in file.parser.tokens
+        if token.kind == DIRECTIVE and (match := DEFINE.match(token.text))
+    ]
+    pasting = surroundings.reaching({match[1] for match in defined if "##" in match[3]})
+    launching = surroundings.reaching({"<<<"})
+    macros = launching if made else launching & pasting
+    for file in files:
+        parser = file.parser
+        opening = {closed: opened for opened, closed in parser.match.items()}
+        for index, token in enumerate(parser.tokens):
+            if token.kind == WORD and token.text in macros:
+                end = parser.match.get(index + 1, index + 1) if parser.is_at(index + 1, "(") else index
+                yield _loose_mention(file, index, end, "")
+            elif token.text == "<<<" and (at := before_launch(parser, opening, index)) is not None:
+                name = parser.tokens[at]
+                if name.text == ")" and parser.tokens[opening[at] - 1].text in pasting:
+                    yield _loose_mention(file, opening[at] - 1, index - 1, "")
+                elif made and name.kind == WORD and name.text not in known and name.text not in file.variables:
+                    yield _loose_mention(file, at, index - 1, name.text)
+
+
+def _loose_mention(file: File, first: int, last: int, kernel: str) -> Mention:
+    tokens = file.parser.tokens
+    text = " ".join(file.parser.text[tokens[first].start : tokens[last].end].split())
+    return Mention(file.label, file.line(first), text, kernel, (), file.seen(first), certain=False, loose=True)
 
 
 @dataclass

@@ -4,15 +4,15 @@
 
 What a launch deduces takes all of C++ to tell: overloads, conversions, `if constexpr`, lambdas, the templates around
 it. None of that is imitated. Files are rewritten to a probe, which NVRTC's front end reads as device code, functions
-of the host and all: a launch is a plain call there, and a template kernel does nothing but use a class template of its
-own with the same parameters, whose every instance draws a warning. A front end goes on after an error and instantiates
-what it can, so that what it cannot read of the host costs that and no more. Nothing of a probe reaches an image: what
-it tells are name expressions.
+of the host and all: a launch is a plain call there, and `__global__` makes a function deprecated, so that every call
+of a kernel draws a warning, whatever macros made of the two; and since an address does not, a kernel's body does
+nothing but draw another one for each instance. A front end goes on after an error and instantiates what it can, so that
+what it cannot read of the host costs that and no more. Nothing of a probe reaches an image: what it tells are name
+expressions.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,22 +27,31 @@ from .passing import Passing
 from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, INCLUDE
+from .tokens import DEFINE, DIRECTIVE, INCLUDE
 
 __all__ = ["Instance", "Probe", "make_probe"]
 
 _KERNEL = "__global__"
-_CLASS = "hatch_cuda_kernels_instance_"
+_MARK = "hatch_cuda_kernels"
+_BODY = f"{{ struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }}; }}"
+"""The body of a kernel: of a template, the compiler warns of each instance."""
 _CONFIGURATION = re.compile(r"<<<.*?>>>", re.DOTALL)
 _ARCHITECTURE = re.compile(r"\b__CUDA_ARCH__\b")
-_REPORT = re.compile(
-    r"^(?P<file>[^\n()]*)\(\d+\): warning #959[^\n]*\n"
-    r"(?:[^\n]+\n){1,6}?"
-    rf'\s*instantiation of class "(?:[^"\n]*::)?{_CLASS}(?P<kernel>\d+)<[^\n]* '
-    r'\[with (?P<given>[^\n]*)\]" at line \d+[^\n]*\n'
-    r'\s*instantiation of "[^\n]*"(?: at line (?P<line>\d+)(?: of (?P<other>[^\n]*))?)?[ ]*$',
+_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
+_INSTANCE = r"(?P<kernel>(?:(?:\w+|<unnamed>)::)*\w+)(?:[<(][^\n]* \[with (?P<given>[^\n]*)\])?"
+_CALL_REPORT = re.compile(
+    rf'^(?P<file>[^\n()]*)\((?P<line>\d+)\): warning [^\n]*: function "{_INSTANCE}[^\n]*"'
+    rf' was declared deprecated \("{_MARK}"\)',
     re.MULTILINE,
 )
+"""What the compiler says of a call of a kernel: in a template also where `if constexpr` discards it."""
+_BODY_REPORT = re.compile(
+    r"^(?P<file>[^\n()]*)\(\d+\): warning #959[^\n]*\n"
+    r"(?:[^\n]+\n){1,6}?"
+    rf'[^\n]*\binstantiation of "void {_INSTANCE}"(?: at line (?P<line>\d+)(?: of (?P<other>[^\n]*))?)?[ ]*$',
+    re.MULTILINE,
+)
+"""What it says of an instance, and what first asks for it."""
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
 _ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit|NVRTC refuses")
@@ -52,7 +61,7 @@ _TROUBLE = re.compile(
 _PRELUDE = b"".join(
     b"#undef %s\n#define %s\n" % (re.split(rb"[ (]", name)[0], name)
     for name in (
-        b"__global__ __device__",
+        b'__global__ __device__ __attribute__((deprecated("%s")))' % _MARK.encode(),
         b"__host__",
         b"__launch_bounds__(...)",
         b"__cluster_dims__(...)",
@@ -78,19 +87,13 @@ class Instance(NamedTuple):
         return self.label, self.line, self.kernel
 
 
-class _Kernel(NamedTuple):
-    name: str
-    """As it is written outside all namespaces."""
-    parameters: tuple[Parameter, ...]
-    """Its template parameters, up to one without a name."""
-
-
 @dataclass
 class Probe:
     """What the compiler is shown in place of the files, and what its messages tell."""
 
     texts: Mapping[str, bytes] = field(repr=False)
-    kernels: Sequence[_Kernel]
+    kernels: Mapping[str, Sequence[Parameter]]
+    """Template kernels whose names the text has, with their parameters."""
     declared: Collection[str]
     """Names that the files declare themselves."""
     known: bytes = field(repr=False)
@@ -99,6 +102,8 @@ class Probe:
     """Names that are declared besides, as something that can be anything."""
     instances: list[Instance] = field(default_factory=list)
     """The instances that the files ask for, as far as the compiler understood them."""
+    reached: set[tuple[str, int]] = field(default_factory=set)
+    """Lines that use kernels, templates or not, by the compiler's word."""
     complete: bool = False
     """Whether these are all, since it understood everything."""
     troubled: set[tuple[str, int]] = field(default_factory=set)
@@ -117,11 +122,17 @@ class Probe:
     def _shown(self) -> list[str]:
         return [text.decode("latin-1") for text in self.texts.values()]
 
+    @cached_property
+    def _has_auto(self) -> bool:
+        """Whether a template may have a value of any type as a parameter."""
+        return any(_AUTO.search(text) for text in self._shown)
+
     def heed(self, log: str) -> None:
         """Read the compiler's messages."""
         found = dict.fromkeys([*self.instances, *self._told(log)])
         vague = {each for each in found if ANYTHING in each.expression or "<error-type>" in each.expression}
         self.instances = [each for each in found if each not in vague]
+        self.reached -= {(each.label, each.line) for each in vague}
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
         errors = [match for match in _TROUBLE.finditer(log) if not re.match(_UNDERSTOOD, match["text"])]
         self.troubled = {(match["file"], int(match["line"])) for match in errors}
@@ -134,7 +145,12 @@ class Probe:
         self.goes_on = bool(more)
 
     def understood(self, mention: Mention) -> bool:
-        """Whether the compiler understood what is around a place; of a template, whatever is used with it."""
+        """Whether the compiler understood what is around a place; of a template, whatever is used with it.
+
+        Where the text does not tell which kernel it is, the compiler has to have found one.
+        """
+        if mention.loose:
+            return self.complete or (mention.label, mention.seen) in self.reached
         first, last = mention.function
         lines = range(first, last + 1)
         return self.complete or not (
@@ -142,13 +158,40 @@ class Probe:
         )
 
     def _told(self, log: str) -> Iterator[Instance]:
-        for match in _REPORT.finditer(log):
-            kernel = self.kernels[int(match["kernel"])]
-            arguments = _arguments(match["given"], kernel.parameters)
-            if arguments is not None:
-                name = kernel.name.rpartition("::")[2]
-                expression = f"{kernel.name}<{', '.join(arguments)}>"
-                yield Instance(match["other"] or match["file"], int(match["line"] or 0), name, expression)
+        """The instances; by the calls alone where no body tells, since macros made it in pieces."""
+        bodies = list(self._reported(_BODY_REPORT, log))
+        yield from bodies
+        tell = {each.kernel for each in bodies} | self.kernels.keys()
+        yield from (each for each in self._reported(_CALL_REPORT, log) if each.kernel not in tell)
+
+    def _reported(self, report: re.Pattern[str], log: str) -> Iterator[Instance]:
+        for match in report.finditer(log):
+            found = match.groupdict()
+            label, line = found.get("other") or found["file"], int(found["line"] or 0)
+            self.reached.add((label, line))
+            path = found["kernel"].replace("<unnamed>::", "")
+            name = path.rpartition("::")[2]
+            if found["given"]:
+                arguments = ", ".join(self._arguments(found["given"], self.kernels.get(name)))
+                yield Instance(label, line, name, f"{path}<{arguments}>")
+
+    def _arguments(self, given: str, heads: Sequence[Parameter] | None) -> list[str]:
+        """The arguments out of `T=float, N=4U`, as an author writes them; what cannot differ is left out at the end."""
+        _, *shown = _GIVEN.split(given)
+        found: list[str] = []
+        for index, (name, value) in enumerate(zip(shown[::2], shown[1::2], strict=True)):
+            head = heads[index] if heads and index < len(heads) else None
+            typed = "auto" not in head.text if head is not None else not self._has_auto
+            if head is not None and not head.name and head.default and name == "<unnamed>":
+                break
+            value = value.replace("<unnamed>::", "")
+            if value.startswith("<") and value.endswith(">"):
+                value = value[1:-1]  # of a pack
+            elif typed and (plain := _TYPED.fullmatch(value)):
+                value = plain["number"] or plain["small"] or "nullptr"  # the parameter has the type
+            if value:
+                found.append(value)
+        return found
 
 
 def _is_harmless(name: Name) -> bool:
@@ -161,7 +204,7 @@ def make_probe(
 ) -> Probe:
     """Rewrite files; `passed` is what of each is passed over: its headers of the host stay out of the probe as well."""
     texts: dict[str, bytes] = {}
-    kernels: list[_Kernel] = []
+    kernels: dict[str, Sequence[Parameter]] = {}
     declared: set[str] = set()
     for label, data in files.items():
         file = File(label, data.decode("latin-1"), surroundings)
@@ -171,16 +214,15 @@ def make_probe(
             declared.add(declaration.name)
             if declaration.kind == "macro" and ("macro", file.parser.line(declaration.first)) in gone:
                 editor.cut(declaration.first, declaration.last)
-            elif (
-                declaration.kind == "function"
-                and declaration.body >= 0
-                and any(_KERNEL in surroundings.expanded([word]) for word in declaration.words)
-            ):
-                report = _report(file, declaration, editor, kernels) if declaration.template else ""
+            elif declaration.kind == "function" and _is_kernel(declaration, surroundings):
+                if heads := parameters(file.parser, declaration):
+                    kernels[declaration.name] = _merged(kernels.get(declaration.name, heads), heads)
+                if declaration.body < 0:
+                    continue
                 if any(declaration.body < twin < declaration.last for twin in file.parser.twins):
-                    editor.insert(declaration.body + 1, report)
+                    editor.insert(declaration.body + 1, _BODY)
                 else:
-                    editor.cut(declaration.body, declaration.last, f"{{ {report} }}")
+                    editor.cut(declaration.body, declaration.last, _BODY)
         _rewrite_launches(file.parser, editor)
         _rewrite_directives(file.parser, editor, {line for kind, line in gone if kind == "include"})
         texts[label] = editor.result().encode("latin-1")
@@ -191,19 +233,12 @@ def make_probe(
     return Probe(texts, kernels, declared, known, {name for name in missing if name[-1] not in declared})
 
 
-def _report(file: File, declaration: Declaration, editor: Editor, kernels: list[_Kernel]) -> str:
-    """What the body of a template kernel is to be; the class that it uses is put in front of the kernel."""
-    heads = parameters(file.parser, declaration)
-    named = list(itertools.takewhile(lambda head: head.name, heads))
-    if not named:
-        return ""
-    made = f"{_CLASS}{len(kernels)}"
-    kernels.append(_Kernel("::".join((*file.paths[declaration], declaration.name)), tuple(named)))
-    editor.insert(
-        declaration.first,
-        f"template <{', '.join(head.text for head in heads)}> struct {made} {{ int width : 40 + sizeof({made}*); }};",
-    )
-    return f"{made}<{', '.join(head.name + '...' * head.pack for head in named)}> instance;"
+def _merged(known: Sequence[Parameter], heads: Sequence[Parameter]) -> Sequence[Parameter]:
+    """The parameters of a template that is declared again; none where it is another one of the same name."""
+    one, other = ([_PLAIN_HEAD.sub("", head.text).strip() for head in each] for each in (known, heads))
+    if one != other:
+        return ()
+    return [earlier if earlier.default else later for earlier, later in zip(known, heads, strict=True)]
 
 
 def _rewrite_launches(parser: Parser, editor: Editor) -> None:
@@ -233,29 +268,35 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
         if INCLUDE.match(token.text):
             if parser.line(index) in absent:
                 editor.cut(index, index)
-        elif "<<<" in token.text or "__CUDA_ARCH__" in token.text:
-            plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
-            editor.cut(index, index, _ARCHITECTURE.sub("__NO_ARCH____", plain))
+            continue
+        plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
+        plain = _without_bodies(_ARCHITECTURE.sub("__NO_ARCH____", plain), parser.surroundings)
+        if plain != token.text:
+            editor.cut(index, index, plain)
 
 
-def _arguments(given: str, heads: Sequence[Parameter]) -> list[str] | None:
-    """The arguments out of `T=float, N=4U`, as an author writes them; None where they cannot be told."""
-    pattern = ", ".join(f"{re.escape(head.name)}=(.*?)" for head in heads) + r"(?:, (?:\w+|<unnamed>)=.*)?"
-    match = re.fullmatch(pattern, given)
-    if match is None:
-        return None
-    found: list[str] = []
-    for head, value in zip(heads, match.groups(), strict=True):
-        shown = value.replace("<unnamed>::", "")
-        if head.pack:
-            shown = shown.removeprefix("<").removesuffix(">")
-        elif "auto" not in head.text and (plain := _TYPED.fullmatch(shown)):
-            shown = plain["number"] or plain["small"] or "nullptr"  # the parameter has the type
-        if shown:
-            found.append(shown)
-    return found
+def _without_bodies(directive: str, surroundings: Surroundings) -> str:
+    """A directive with the bodies of kernels replaced in the macro that it defines; it keeps its lines."""
+    match = DEFINE.match(directive)
+    if match is None or "{" not in match[3]:
+        return directive
+    parser = Parser(_CONTINUED.sub(lambda end: " " * len(end[0]), match[3]), surroundings)
+    for made in reversed(parser.declarations):
+        if made.kind == "function" and made.body >= 0 and _is_kernel(made, surroundings):
+            start, end = (match.start(3) + at for at in (parser.tokens[made.body].start, parser.tokens[made.last].end))
+            lines = "".join(_CONTINUED.findall(directive[start:end]))
+            directive = directive[:start] + _BODY + lines + directive[end:]
+    return directive
 
 
+def _is_kernel(declaration: Declaration, surroundings: Surroundings) -> bool:
+    return any(_KERNEL in surroundings.expanded([word]) for word in declaration.words)
+
+
+_PLAIN_HEAD = re.compile(r"\bclass\b|\btypename\b|=.*")
+_AUTO = re.compile(r"[<,(]\s*(?:decltype\s*\(\s*)?auto\b")
+_GIVEN = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>)=")
+"""What stands before the value of a parameter."""
 _TYPED = re.compile(
     r"(?P<number>-?\d{1,9})[UL]*|\((?:(?:un)?signed )?(?:short|char)\)\(?(?P<small>-?\d+)\)?|\([^()]*\*\)nullptr"
 )
