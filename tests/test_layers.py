@@ -81,7 +81,7 @@ ARROWS = {
     "hostcode.hosttypes": "",
     "hostcode.launches": "declarations tokens",
     "hostcode.meanings": "declarations sites surroundings tokens",
-    "hostcode.mentions": "declarations meanings sites surroundings tokens",
+    "hostcode.mentions": "declarations launches meanings sites surroundings tokens",
     "hostcode.names": "",
     "hostcode.passing": "calls declarations editing launches names replacements surroundings tokens",
     "hostcode.prelude": "passing tokens",
