@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import posixpath
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -137,6 +138,7 @@ class Precompiled:
                 or (not named and includes_more(source.data, self._prefix.length))
                 or any("precompiled" in text for text in image.warnings)
                 or stage.leaks(image)
+                or _is_named_after(image.data, made.stage.job, job)
             ):
                 return None
             return stage.finished(image, stage.reads_of(list(map(os.path.normpath, named)), made.reads))
@@ -148,6 +150,18 @@ class _Made:
     file: Path
     reads: Reads
     """What the prefix read."""
+
+
+_AFTER_SOURCE = re.compile(rb"[0-9a-f]{8}_[0-9]+_(\w+)")
+"""How NVRTC begins the names that it gives to symbols of one translation unit: with that of its source."""
+
+
+def _is_named_after(data: bytes, made_for: CompileJob, job: CompileJob) -> bool:
+    """Whether symbols are named after another source: the one whose beginning was compiled defines them."""
+    names = [re.sub(rb"\W", b"_", os.fsencode(posixpath.basename(each.unit.source))) for each in (made_for, job)]
+    if names[0] == names[1]:
+        return False
+    return any(match[1].startswith(names[0] + b"_") for match in _AFTER_SOURCE.finditer(data))
 
 
 def _with_file(reads: Reads, file: SourceFile) -> Reads:

@@ -98,7 +98,7 @@ _CALL = re.compile(r"([A-Za-z_]\w*)[ \t]*\([ \t]*([\w./-]+)[ \t]*\)")
 _HAS = re.compile(rb"\b__has_(?:include_next|include|embed)?\b")
 _INDIRECT = "__has_include"
 """Stands among computed operands for a question that a macro asks in the text's place."""
-_FILE_NAMES = re.compile(rb"\b__FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_location\b")
+_FILE_NAMES = re.compile(rb"\b__(?:BASE_)?FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_location\b")
 _TIME_NAMES = re.compile(rb"\b__(?:DATE|TIME|TIMESTAMP)__\b")
 
 
