@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .advice import refusal_message, undefined_names
 from .deduction import deduce
@@ -67,7 +67,8 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         if trial.image is None:
             raise CompilationError(_refused_in_the_end(job, refusal, settled))
         read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
-        unsafe = list(uncovering(read, around, linked=unit.relocatable))
+        expressions = (*unit.name_expressions, *trial.instances.taken)
+        unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         if not functions:
             break
@@ -249,10 +250,12 @@ def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[s
     macros = {match[1] for text in texts.values() for match in _LAYOUT_MACRO.finditer(text)}
     problems = []
     for label, found in files.items():
-        for match in _WORD_OR_PRAGMA.finditer(texts[label]):
-            gone = found.data[match.start() : match.start() + 1].isspace()
-            if gone and (match[0] in macros or match["layout"]):
-                problems.append(f"{label}({texts[label].count(bytes([10]), 0, match.start()) + 1})")
+        if not macros and not re.search(_LAYOUT_PRAGMA, texts[label]):
+            continue
+        lines = zip(texts[label].split(b"\n"), found.data.split(b"\n"), strict=True)
+        for number, (written, left) in enumerate(lines, 1):
+            if _layouts(left, macros) < _layouts(written, macros):
+                problems.append(f"{label}({number})")
     if problems:
         raise CompilationError(
             numbered(
@@ -261,6 +264,11 @@ def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[s
                 problems[:10],
             )
         )
+
+
+def _layouts(line: bytes, macros: Collection[bytes]) -> int:
+    """How often a line lays out what follows."""
+    return sum(match[0] in macros or bool(match["layout"]) for match in _WORD_OR_PRAGMA.finditer(line))
 
 
 _CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())

@@ -216,6 +216,8 @@ def test_predefined_names(tmp_path: Path) -> None:
 
 TRAITS = "template <class T> struct traits { static constexpr int N = 1; };\n"
 USE = 'extern "C" __global__ void k(int *x) { *x = %s; }\n'
+VOID = "template <class> struct V_ { typedef void t; };\n"
+WHOLE = "template <int> struct W_ { typedef void t; };\n"
 TEMPTING = {
     "specialisation": "#include <string>\n" + TRAITS
     + "template <> struct traits<float> { std::string name; static constexpr int N = 4; };\n"
@@ -262,7 +264,7 @@ TEMPTING = {
     "__device__ char foo(...);\ntemplate <class T> vendor_t bar(T);\nBig foo(int, std::string s = {});\n"
     "void host(std::string) {}\n" + USE % "SIZE(foo(1))",
     "asked-in-a-macro": "struct Big { int a[10]; };\n__device__ char foo(...);\n#define BOTH(n) \\\n"
-    "__global__ void n##_k(int *x) { *x = sizeof(n(1)); } Big n(int) { return Big(); }\nBOTH(foo)\n",
+    "Big n(int) { return Big(); } __global__ void n##_k(int *x) { *x = sizeof(n(1)); }\nBOTH(foo)\n",
     "space-in-a-macro": "__device__ char foo(...);\n#define MAKE(S, n) __global__ void n##_k(int *x) { *x = 40; } \\\n"
     "S int n(int) { return 40; }\nMAKE(__device__, foo)\nvoid host() { throw 1; }\n" + USE % "foo(1)",
     "hidden-function": "#include <string>\n__device__ int pick(int) { return 1; }\n"
@@ -301,6 +303,32 @@ TEMPTING = {
     "constructor-of-a-constant": "#include <cstdio>\n"
     "struct Id { int h; constexpr Id(FILE *) : h(40) {} constexpr Id(...) : h(1) {} };\n"
     "constexpr Id id(nullptr);\nconstexpr int chosen = id.h;\n" + USE % "chosen",
+    "class-of-an-instance": "#include <string>\n" + VOID + "struct C { int n; std::string s; };\n"
+    "template <class T, class = void> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, typename V_<decltype(T::n)>::t> { static constexpr int v = 40; };\n"
+    "template <class T> __global__ void k(int *x) { *x = has<T>::v; }\nvoid f() { k<C><<<1, 1>>>(nullptr); }\n",
+    "class-of-an-instance-by-an-alias": "#include <string>\n" + VOID + "struct C { int n; std::string s; };\n"
+    "struct A { using type = C; };\ntemplate <class T, class = void> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, typename V_<decltype(T::n)>::t> { static constexpr int v = 40; };\n"
+    "template <class T> __global__ void k(int *x) { *x = has<T>::v; }\n"
+    "void f() { k<A::type><<<1, 1>>>(nullptr); }\n",
+    "class-of-a-deduced-instance": "#include <string>\n" + VOID + "struct C { int n; std::string s; };\n"
+    "template <class T, class = void> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, typename V_<decltype(T::n)>::t> { static constexpr int v = 40; };\n"
+    "template <class T> __global__ void k(T *, int *x) { *x = has<T>::v; }\n"
+    "void f(C *c, int *x) { k<<<1, 1>>>(c, x); }\n",
+    "class-of-an-instance-that-measures": "#include <string>\n" + WHOLE + "struct C { int n; std::string s; };\n"
+    "template <class T, class = void> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, typename W_<sizeof(T)>::t> { static constexpr int v = 40; };\n"
+    "template <class T> __device__ int ask(T *) { return has<T>::v; }\n__device__ C *c;\n" + USE % "ask(c)",
+    "class-with-a-base-of-an-instance": "#include <string>\nstruct A { int a[40]; };\nstruct B { int b; };\n"
+    "struct C : A, B { std::string s; };\n__device__ int f(B *) { return 40; }\n"
+    "__device__ int f(void *) { return 1; }\n"
+    "template <class T> __global__ void k(T *o, int *x) { *x = f(o); }\nvoid h() { k<C><<<1, 1>>>(nullptr, 0); }\n",
+    "class-in-device-code-that-asks": "#include <string>\n" + VOID + "struct C { int n; std::string s; };\n"
+    "template <class T, class = void> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, typename V_<decltype(T::n)>::t> { static constexpr int v = 40; };\n"
+    "template <class T> __device__ int ask(T *) { return has<T>::v; }\n__device__ C *c;\n" + USE % "ask(c)",
     "member": "#include <string>\ntemplate <class T> struct V_ { typedef void t; };\n"
     "template <class T, class = void> struct has { static constexpr int N = 1; };\n"
     "template <class T> struct has<T, typename V_<decltype(&T::name)>::t> { static constexpr int N = 2; };\n"
@@ -409,6 +437,89 @@ def test_macros_that_configure_headers(tmp_path: Path) -> None:
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
     assert b"sub.f16" in image.data or b"sub{.f16" in image.data
     assert b"add.f16" not in image.data
+
+
+TRAIT = "template <class T> struct W { static constexpr int v = 1; };\n"
+MACROS = {
+    "a specialisation with a function of the host": TRAIT
+    + '#define SPEC(T, N) template <> struct W<T> { static constexpr int v = N; static void show() { printf(#T); } };\n'
+    "SPEC(float, 40)\n" + USE % "W<float>::v",
+    "a semicolon at the use": TRAIT
+    + '#define SPEC(T, N) template <> struct W<T> { enum { v = N }; static const char *name() { return #T; } }\n'
+    "SPEC(float, 40);\n" + USE % "W<float>::v",
+    "a macro as an argument": TRAIT + "#define SIZE 40\n"
+    "#define SPEC(T, N) template <> struct W<T> { static constexpr int v = N; static void show() { throw #N; } };\n"
+    "SPEC(float, SIZE)\n" + USE % "W<float>::v",
+    "macros that a macro is given": TRAIT
+    + "#define SPEC(T, N) template <> struct W<T> { static constexpr int v = N; static void show() { throw #N; } };\n"
+    "#define EACH(X) X(int, 10) X(float, 40)\nEACH(SPEC)\n" + USE % "W<float>::v",
+    "members of data": "#define PROPERTY(T, n) T n##_; T n() const { return n##_; } void set_##n(T v) { n##_ = v; }\n"
+    "struct P { PROPERTY(double, width) PROPERTY(double, height) char rest[24]; };\n" + USE % "sizeof(P)",
+    "members without parentheses": "#define BASE double a, b, c; void show() { throw a; }\n"
+    "struct P { char tag; BASE long d; };\n" + USE % "sizeof(P)",
+    "a virtual function": '#define NAMED virtual const char *name() const { return "P"; }\n'
+    "struct P { char c[32]; NAMED };\n" + USE % "sizeof(P)",
+    "an overload": "constexpr int wid(double) { return 1; }\n"
+    '#define WIDTH(T, N) constexpr int wid(T) { return N; } inline void dbg(T x) { printf("%f", x); }\n'
+    "WIDTH(float, 40)\n" + USE % "wid(1.f)",
+    "a namespace": "constexpr int tile = 1;\n"
+    "#define OPEN(T) namespace N { constexpr int tile = T; void hi() { throw 1; } }\n"
+    "OPEN(40)\nnamespace N {\n" + USE % "tile" + "}\n",
+    "a constant beside a launch": "constexpr int n = 1;\n__global__ void other() {}\nnamespace app {\n"
+    "#define START(f) static const int n = 40; void f() { other<<<1, 1>>>(); }\nSTART(go)\n" + USE % "n" + "}\n",
+    "a specialisation of a function": "template <class T> constexpr int width() { return 1; }\n"
+    "#define WIDE(T, N) template <> constexpr int width<T>() { return N; } void print_##T() { throw 1; }\n"
+    "WIDE(float, 40)\n" + USE % "width<float>()",
+    "a macro for constexpr": "template <class T> constexpr int width() { return 1; }\n#define CX constexpr\n"
+    "template <> CX int width<float>() { return 40; }\nconstexpr int n = width<float>();\n" + USE % "n",
+    "two definitions": TRAIT + "#ifdef ABSENT\n#define SPEC(T, N) void f() {}\n#else\n#define SPEC(T, N) "
+    "template <> struct W<T> { static constexpr int v = N; static void show(); };\n#endif\nSPEC(float, 40)\n"
+    + USE % "W<float>::v",
+}  # fmt: skip
+"""What a macro brings besides functions of the host stays."""
+
+
+@pytest.mark.parametrize("text", MACROS.values(), ids=MACROS)
+def test_macros_that_bring_more_than_host_code(tmp_path: Path, text: str) -> None:
+    """A use of a macro is no unit: specialisations, members and constants stay where a function beside them goes."""
+    write(tmp_path, {"k.cu": "#include <cstdio>\n#include <vector>\nvoid host() { std::vector<int> v; }\n" + text})
+    try:
+        image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    except CompilationError:
+        assert "#ifdef ABSENT" in text  # of which definition is meant, only a preprocessor knows
+    else:
+        assert b", 40;" in image.data
+
+
+def test_arguments_that_a_macro_quotes(tmp_path: Path) -> None:
+    """A macro that is given to another is expanded first; the text alone does not do that, and is left alone."""
+    text = (
+        "#include <cstdio>\n#include <vector>\n#define WHICH tile\n#define CAT(a, b) a##b\n"
+        "#define MAKE(n) constexpr int CAT(n, _v) = 40; void CAT(n, _f)() { std::vector<int> v; }\n"
+        "constexpr int WHICH_v = 1;\nMAKE(WHICH)\n"
+    )
+    write(tmp_path, {"k.cu": text + USE % "tile_v + WHICH_v - 1"})
+    try:
+        image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    except CompilationError:
+        return
+    assert b", 40;" in image.data
+
+
+DECLARED_WITH_A_TYPE = {
+    "a structure": "struct O { int n; double d; } opts = {3, 4};\n" + USE % "sizeof(O) + 24",
+    "a static structure": "static struct O { int n[10]; } opts, *all[2];\n" + USE % "sizeof(O)",
+    "an enumeration": "enum { RED, GREEN = 40 } color;\n" + USE % "GREEN",
+    "a constant by an alias": "typedef const int cint;\ncint n = 40;\n" + USE % "n",
+    "a continued string": 'void say() { printf("a\\\r\nb"); }\n' + USE % "40",
+}
+
+
+@pytest.mark.parametrize("text", DECLARED_WITH_A_TYPE.values(), ids=DECLARED_WITH_A_TYPE)
+def test_declarations_of_several_things(tmp_path: Path, text: str) -> None:
+    """A type stays where a variable of the host is declared with it, and so does a constant by its type's name."""
+    write(tmp_path, {"k.cu": "#include <cstdio>\n" + text + "int main() { printf(0); }\n"})
+    assert b", 40;" in compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto")).data
 
 
 @pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)

@@ -24,7 +24,7 @@ OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept t
 """Words whose operand is not evaluated."""
 ASKS = re.compile(
     r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|invoke_result\w*|result_of\w*"
-    r"|is_\w*(?:constructible|assignable|convertible|invocable|aggregate|trivial)\w*"
+    r"|_*is_\w*(?:constructible|assignable|convertible|invocable|aggregate|trivial|swappable|destructible|pod|literal)\w*"
 )
 """What lets code depend on what a class can be made of, and made to."""
 

@@ -17,6 +17,8 @@ from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
 __all__ = ["Declaration", "Parser", "global_variables"]
 
+_BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
+"""Specifiers that count where a macro stands for one, too."""
 _DEEPEST = 64
 """Namespaces of a name at most; nobody nests more."""
 
@@ -286,7 +288,7 @@ class Parser(Brackets):
     def _finish(self, made: Declaration, words: set[str], parameters: int, assigned: bool, last_word: int) -> None:
         tokens, first = self.tokens, made.first
         head = tokens[first].text
-        made.words = frozenset(words)
+        made.words = frozenset(words | (self.surroundings.expanded(words) & _BY_MACROS))
         if made.body >= 0 and made.kind not in ("class", "enum"):
             made.head_end = made.body
         else:
@@ -390,9 +392,9 @@ class Parser(Brackets):
         if token.kind != WORD or token.text in NOT_NAMES:
             return None
         following = self.next_of(first)
-        if following >= end:
-            return None
         known = self.surroundings.macros.get(token.text)
+        if following >= end:  # the last of a class
+            return self._as_macro(first, first) if known is not None and "{" in known else None
         if tokens[following].text != "(":
             alone = known is not None and bool(known & {"{", "}", "namespace"})
             looks = token.text.isupper() and re.search("(?:^|_)(?:BEGIN|END|OPEN|CLOSE|NAMESPACE)(?:_|$)", token.text)

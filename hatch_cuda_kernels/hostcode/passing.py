@@ -14,6 +14,7 @@ from typing import NamedTuple
 from .calls import Signature, signature_of
 from .declarations import Declaration, Parser
 from .editing import Editor
+from .expansion import expanded
 from .launches import Launch, find_launches
 from .names import (
     HOST,
@@ -24,9 +25,7 @@ from .names import (
     HOST_TYPES,
     MACRO_NAME,
     NO_SPACE,
-    SPACES,
 )
-from .replacements import Uses, host_parts, uses_of_macros, without
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
 
@@ -79,20 +78,26 @@ def _host_only_type(parser: Parser, first: int, end: int) -> bool:
     return False
 
 
-def _is_const(parser: Parser, declaration: Declaration) -> bool:
-    """Whether a variable is a constant, which device code can use as it is."""
+def _is_const(parser: Parser, declaration: Declaration, constants: Collection[str] = ()) -> bool:
+    """Whether a variable is a constant, which device code can use as it is; `constants` are aliases of such types."""
     around = parser.surroundings
     if around.expanded(declaration.words) & {"constexpr", "constinit", "consteval"}:
         return True
     constant = False
     for token in parser.tokens[declaration.first : declaration.last]:
-        if token.text == "const" or "const" in around.macros.get(token.text, ()):
+        if token.text == "const" or token.text in constants or "const" in around.macros.get(token.text, ()):
             constant = True
         elif token.text in ("*", "&"):
             constant = False
         elif token.text in ("=", "{", "["):
             break
     return constant
+
+
+def _names_constants(parser: Parser, alias: Declaration) -> bool:
+    """Whether an alias stands for a type of constants, and for nothing that points elsewhere."""
+    texts = [token.text for token in parser.tokens[alias.first : alias.last]]
+    return "const" in texts and not {"*", "&", "<", "(", "["} & set(texts)
 
 
 class Pass:
@@ -105,12 +110,10 @@ class Pass:
         keep_includes: Collection[str],
         keep_names: Collection[str] = (),
     ) -> None:
-        self.parser = Parser(data.decode("latin-1"), surroundings)
+        self.parser = expanded(data.decode("latin-1"), surroundings)
         self.surroundings = surroundings
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
-        self.parsers = [self.parser]
-        """Of all files in which macros of this one may be used."""
 
     def run(
         self, further: Mapping[int, str] | None = None, whole: Collection[int] = (), moved: Collection[int] = ()
@@ -148,6 +151,8 @@ class Pass:
             elif declaration.first in moved and parser.paths[declaration] == ("std",):
                 editor.insert(declaration.first, "} namespace cuda { namespace std {")
                 editor.cut(declaration.last, declaration.last, "; } } namespace std {")
+            elif verdict == "type":
+                self._leave_type(declaration, editor)
             elif verdict == "erase":
                 erased.append(declaration)
             elif verdict == "mark":
@@ -162,13 +167,6 @@ class Pass:
         for declaration in erased:
             self._erase(declaration, editor)
         for index, token in enumerate(parser.tokens):
-            if token.kind == DIRECTIVE and (parts := list(host_parts(token.text, self._uses, self.surroundings))):
-                editor.cut(index, index, without(token.text, parts))
-                for part in parts:
-                    line = parser.line(index) + token.text.count("\n", 0, part.start)
-                    self.passed.append(
-                        Passing(line, "function", ", ".join(part.names), "host code in a macro", part.signature)
-                    )
             if token.kind == DIRECTIVE and (match := INCLUDE.match(token.text)):
                 name = posixpath.normpath(match[1] or match[2])
                 if index in more or self._is_host_header(name):
@@ -235,7 +233,7 @@ class Pass:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
 
     def _verdict(self, declaration: Declaration) -> str:
-        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"."""
+        """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"; the "type" alone."""
         parser = self.parser
         if declaration in self._host_classes:
             return "cut"
@@ -243,6 +241,8 @@ class Pass:
             _host_only_type(parser, declaration.first, declaration.last) or declaration.name in self._foreign_operators
         ):
             return "cut"
+        if declaration.kind in ("enum", "class") and self._declares_variables(declaration):
+            return "type"
         if declaration.kind in ("scope", "other", "alias", "enum", "class"):
             return "stay"
         if declaration.kind == "macro":
@@ -254,7 +254,8 @@ class Pass:
         if declaration.parent is None and not declaration.template:
             if _host_only_type(parser, declaration.first, declaration.head_end):
                 return "cut"
-            return "stay" if _is_const(parser, declaration) or declaration.instantiation else "cut"
+            constant = _is_const(parser, declaration, self._constant_types)
+            return "stay" if constant or declaration.instantiation else "cut"
         if declaration.parent is not None and "static" in declaration.words and not _is_const(parser, declaration):
             return "cut"
         return "stay"
@@ -304,10 +305,6 @@ class Pass:
         return "go"
 
     @cached_property
-    def _uses(self) -> Uses:
-        return uses_of_macros(self.parsers)
-
-    @cached_property
     def _host_classes(self) -> frozenset[Declaration]:
         """Classes at namespace level without any device code that have a base or a member of a type of the host."""
         parser = self.parser
@@ -325,6 +322,12 @@ class Pass:
                 ):
                     found.add(top)
         return frozenset(found)
+
+    @cached_property
+    def _constant_types(self) -> frozenset[str]:
+        """Aliases of types of constants: `typedef const int size;`."""
+        aliases = [made for made in self.parser.declarations if made.kind == "alias" and made.parent is None]
+        return frozenset(made.name for made in aliases if made.name and _names_constants(self.parser, made))
 
     @cached_property
     def _foreign_operators(self) -> frozenset[str]:
@@ -384,11 +387,9 @@ class Pass:
         if declaration.device:
             return False
         name = declaration.name
-        known = self.surroundings.macros.get(name)
-        if known is None:
-            return bool(HOST_MACROS.fullmatch(name)) or (name.startswith("PYBIND") and declaration.body >= 0)
-        words = self.surroundings.expanded([name])
-        return "<<<" in words and not words & (SPACES | {"struct", "class", "constexpr", "typedef", "using"})
+        if name in self.surroundings.macros:
+            return False  # of one that is not expanded, only the preprocessor knows what it brings
+        return bool(HOST_MACROS.fullmatch(name)) or (name.startswith("PYBIND") and declaration.body >= 0)
 
     def _used(
         self, candidates: Sequence[Declaration], erased: Sequence[Declaration], gone: Sequence[tuple[int, int]]
@@ -418,6 +419,35 @@ class Pass:
             elif token.kind == DIRECTIVE and directive_name(token.text) not in ("define", "include", "undef"):
                 words.update(re.findall(r"\w+", token.text))
         return self.surroundings.expanded(words)
+
+    def _declares_variables(self, declaration: Declaration) -> bool:
+        """Whether a type with a name, or an enumeration, declares variables of the host: `struct S { } s;`."""
+        parser, tokens = self.parser, self.parser.tokens
+        if declaration.parent is not None or declaration.template or declaration.body < 0:
+            return False
+        closed = parser.match[declaration.body]
+        before = [token.text for token in tokens[declaration.first : declaration.body]]
+        key = next((index for index, text in enumerate(before) if text in ("struct", "class", "union", "enum")), -1)
+        after = tokens[closed + 1 : declaration.last]
+        named = declaration.name_at >= 0 or declaration.kind == "enum"
+        plain = not any(token.kind == DIRECTIVE or token.text in self.surroundings.macros for token in after)
+        return bool(
+            named
+            and plain
+            and any(token.kind == WORD for token in after)
+            and not set(before[: max(key, 0)]) - {"static"}
+            and not parser.carries_space(closed, declaration.last)
+        )
+
+    def _leave_type(self, declaration: Declaration, editor: Editor) -> None:
+        """Let the variables go that a definition of a type declares, and leave the type."""
+        parser = self.parser
+        if parser.is_at(declaration.first, "static"):
+            editor.cut(declaration.first, declaration.first)
+        closed = parser.match[declaration.body]
+        editor.cut(closed + 1, declaration.last - 1)
+        names = [name for name in parser.declared_names(declaration) if name != declaration.name]
+        self.passed.append(Passing(parser.line(closed), "variable", ", ".join(names) or "(unnamed)"))
 
     def _erase(self, declaration: Declaration, editor: Editor) -> None:
         """Leave the declaration, marked as device code, without its definition."""

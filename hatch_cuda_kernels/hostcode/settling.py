@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from .declarations import Declaration
-from .names import HOST_MACROS, SPACES
+from .names import HOST_MACROS
 from .passing import Pass, PassedOver
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, WORD
@@ -61,8 +61,6 @@ def settle(
     passes = {
         label: _Amendment(Pass(data, surroundings, keep.get(label, ()), keep_names)) for label, data in files.items()
     }
-    for amendment in passes.values():
-        amendment.state.parsers += [other.parser for other in passes.values() if other is not amendment]
     scopes: dict[str, set[str]] = {}
     mentioned: set[str] = set()
     for amendment in passes.values():
@@ -192,7 +190,7 @@ class _Amendment:
                 continue
             if declaration.instantiation and declaration.name in self.state.device_names:
                 continue
-            if declaration.kind == "macro" and not self._harmless(declaration):
+            if declaration.kind == "macro" and not self._of_the_host(declaration):
                 continue
             return declaration
         return None
@@ -224,10 +222,7 @@ class _Amendment:
             or (line == parser.line(declaration.first) and parser.line(declaration.last) > line)
         )
 
-    def _harmless(self, declaration: Declaration) -> bool:
-        """Whether a use of a macro brings nothing of the device: it is known, and names no device function."""
-        surroundings = self.state.surroundings
-        if declaration.name not in surroundings.macros:
-            return bool(HOST_MACROS.fullmatch(declaration.name))
-        words = surroundings.expanded([declaration.name])
-        return not words & SPACES and not words & self.state.device_names
+    def _of_the_host(self, declaration: Declaration) -> bool:
+        """Whether a use of a macro is one of a library of the host; what any other brings, nobody has looked at."""
+        known = declaration.name in self.state.surroundings.macros
+        return not known and bool(HOST_MACROS.fullmatch(declaration.name))

@@ -9,11 +9,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from .names import HOST, SPACES
 from .tokens import DEFINE, DIRECTIVE, WORD, Token, tokenize
 
-__all__ = ["Surroundings"]
+__all__ = ["Macro", "Surroundings"]
+
+_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 
 _OPENS_NAMESPACE = re.compile(r"[A-Z]\w*NAMESPACE_(?:BEGIN|OPEN)")
 """Macros that open the namespaces that they are given."""
@@ -48,6 +51,25 @@ def _declared(tokens: Sequence[Token], index: int) -> Iterator[str]:
         yield from (token.text for token in following[:1])
 
 
+class Macro(NamedTuple):
+    """What a macro is defined as."""
+
+    parameters: tuple[str, ...] | None
+    """None of one that is used without parentheses."""
+    text: str
+
+
+def _macro(parameters: str | None, text: str) -> Macro | None:
+    """A definition by what stands after the name; None for what only some compilers understand."""
+    text = _CONTINUED.sub(lambda end: " " * len(end[0]), text)
+    if parameters is None:
+        return Macro(None, text)
+    names = tuple(name.strip() for name in _CONTINUED.sub(" ", parameters).strip("()").split(","))
+    names = () if names == ("",) else names
+    plain = all(re.fullmatch(r"\w+", name) for name in names[:-1])
+    return Macro(names, text) if plain and (not names or re.fullmatch(r"\w+|\.\.\.", names[-1])) else None
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """The macros of a source and of all project headers that it could include."""
@@ -58,6 +80,8 @@ class Surroundings:
     """Namespaces that the files open themselves; what is in them is not taken for a library of the host."""
     declared: frozenset[str] = frozenset()
     """Names of types that the files define, and of what they call."""
+    definitions: Mapping[str, Macro] = field(default_factory=dict)
+    """The macros that are the same wherever the files define them."""
 
     def knows(self, names: Iterable[str]) -> bool:
         """Whether the files have what a name stands for that is qualified with a namespace of theirs."""
@@ -68,8 +92,10 @@ class Surroundings:
     def of(cls, files: Iterable[bytes], defines: Mapping[str, str | bool] | None = None) -> Surroundings:
         """Gather from the texts of files, and from macros of the command line."""
         macros: dict[str, set[str]] = {}
+        definitions: dict[str, set[Macro | None]] = {}
         for name, value in (defines or {}).items():
             macros.setdefault(name, set()).update(re.findall(r"\w+|[{}]", "" if value is True else str(value)))
+            definitions[name.partition("(")[0]] = {None}
         namespaces: set[str] = set()
         declared: set[str] = set()
         for data in files:
@@ -82,8 +108,12 @@ class Surroundings:
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
+                    definitions.setdefault(match[1], set()).add(_macro(match[2], match[3]))
         return cls(
-            {name: frozenset(words) for name, words in macros.items()}, frozenset(namespaces), frozenset(declared)
+            {name: frozenset(words) for name, words in macros.items()},
+            frozenset(namespaces),
+            frozenset(declared),
+            {name: macro for name, each in definitions.items() if len(each) == 1 for macro in each if macro},
         )
 
     @cached_property

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from .tokens import DIRECTIVE, WORD
 
 __all__ = ["uncovering"]
 
+_SIZES = frozenset({"sizeof", "alignof"})
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
 
@@ -32,8 +34,6 @@ class _Rest:
     """Words after a dot or an arrow."""
     declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
     """Names that are declared outside classes and functions, or could be, by a macro -> the namespaces around."""
-    arguments: set[str] = field(default_factory=set)
-    """Words that are template arguments."""
     asked: dict[str, set[int | None]] = field(default_factory=dict)
     """Names in operands that are not evaluated -> the numbers of arguments that follow them."""
     taken: dict[str, set[str]] = field(default_factory=dict)
@@ -41,10 +41,33 @@ class _Rest:
     signs: list[str] = field(default_factory=list)
     """The signs in operands that are not evaluated."""
 
+    meanings: dict[str, set[str]] = field(default_factory=dict)
+    """Name of an alias or a variable -> the words of its type."""
+    parameters: set[str] = field(default_factory=set)
+    """Names of template parameters that are types."""
+    measured: set[str] = field(default_factory=set)
+    """Words whose size is asked for."""
+    instances: set[str] = field(default_factory=set)
+    """Words of the template arguments that kernels are instantiated with."""
+    asks: bool = False
+    """Whether any code depends on what classes can do."""
+
     @cached_property
-    def asks(self) -> bool:
-        """Whether any code depends on what classes can do."""
-        return any(ASKS.fullmatch(word) for word in self.used)
+    def measures(self) -> bool:
+        """Whether the size of a template's argument is asked for, which need not be an error where there is none."""
+        return not self.measured.isdisjoint(self.parameters)
+
+    def instantiate(self, expressions: Collection[str]) -> None:
+        """Take in the template arguments of name expressions, with all that aliases among them stand for."""
+        pending = [word for text in expressions for word in re.findall(r"[A-Za-z_]\w*", text.partition("<")[2])]
+        while pending:
+            if (word := pending.pop()) not in self.instances:
+                self.instances.add(word)
+                pending += self.meanings.get(word, ())
+        self.used |= self.instances
+        if any(not OPERANDS.isdisjoint(re.findall(r"\w+", text)) for text in expressions):
+            for word in self.instances:
+                self.asked.setdefault(word, set()).add(None)
 
     def add(self, parser: Parser, asking: Collection[str]) -> None:
         """Take in the rest of one file."""
@@ -60,6 +83,10 @@ class _Rest:
                 words = parser.surroundings.expanded(words) if declaration.kind == "macro" else words
             for word in words:
                 self.declared.setdefault(word, set()).add(path)
+            if declaration.kind in ("alias", "variable"):
+                inside = tokens[declaration.first : declaration.last]
+                for name in parser.declared_names(declaration):
+                    self.meanings.setdefault(name, set()).update(t.text for t in inside if t.kind == WORD)
             if declaration.kind == "function":
                 inside = tokens[declaration.name_at + 1 : declaration.head_end]
                 self.taken.setdefault(declaration.name, set()).update(t.text for t in inside if t.kind == WORD)
@@ -68,6 +95,7 @@ class _Rest:
         self.signs += asked_signs(parser, asking)
         for name, count in asked(parser, asking):
             self.asked.setdefault(name, set()).add(count)
+        measured = 0
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
                 continue
@@ -76,8 +104,14 @@ class _Rest:
                 continue
             self.used.add(token.text)
             following = tokens[index + 1].text if index + 1 < len(tokens) else ""
-            if index and tokens[index - 1].text in ("<", ",") and following in (">", ","):
-                self.arguments.add(token.text)
+            if ASKS.fullmatch(token.text) and (token.text != "noexcept" or following == "("):
+                self.asks = True
+            if token.text in ("typename", "class") and index + 1 < len(tokens):
+                self.parameters.add(following)
+            if token.text in _SIZES:
+                measured = max(measured, parser.match.get(index + 1, index + 2))
+            if index < measured:
+                self.measured.add(token.text)
             if index + 1 < len(tokens) and (
                 tokens[index + 1].text in ("(", "<") or tokens[index + 1].kind == DIRECTIVE
             ):
@@ -85,7 +119,11 @@ class _Rest:
 
 
 def uncovering(
-    files: Mapping[str, PassedOver], surroundings: Surroundings, *, linked: bool = False
+    files: Mapping[str, PassedOver],
+    surroundings: Surroundings,
+    *,
+    expressions: Collection[str] = (),
+    linked: bool = False,
 ) -> Iterator[tuple[str, Passing]]:
     """The pieces, with the label of their file, without which another kernel could have come out.
 
@@ -93,17 +131,20 @@ def uncovering(
     what still uses its name has a parameter or a local variable of that name, or does not compile. A function that
     device code cannot call matters where it asks about a call, or where the function hid another one of an outer
     namespace. A type could have hidden another one, and a member decides what its class can do: where such a name is
-    used, only nvcc knows what it meant. A class that is still declared hides what it hid; it matters where code asks
-    about it, or about a function that takes it. A constructor of a class that stays matters to what asks whether the
-    class can be made. In a file that is linked to others, a declaration without its body would be bound to what another
-    file calls by that name.
+    used, only nvcc knows what it meant. A class that is still declared hides what it hid; it matters where a kernel
+    is instantiated with it, by one of the `expressions`, and where it is used and code asks what classes can do. A
+    constructor of a class that stays matters to what asks whether the class can be made. In a file that is linked to
+    others, a declaration without its body would be bound to what another file calls by that name.
     """
     rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
     for found in files.values():
         rest.add(Parser(found.data.decode("latin-1"), surroundings), asking)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
+    rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
+    rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
     rest.used |= brought
+    rest.instantiate(expressions)
     pasted = any("##" in found.data.decode("latin-1") for found in files.values())
     for label, found in files.items():
         for passing in found.passed:
@@ -137,7 +178,8 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
         return asked or (kind == "function" and name in rest.used and any(True for _ in outer))
     if kind == "class definition":
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
-        return taken or name in rest.asked or (name in rest.arguments and rest.asks)
+        asks = rest.asks or rest.measures
+        return taken or name in rest.asked or name in rest.instances or (name in rest.used and asks)
     if kind == "member":
         return name in rest.used or name in rest.members
     if name not in rest.used:

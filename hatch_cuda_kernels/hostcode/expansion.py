@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Macros that stand for declarations, expanded in place: what one brings is then decided about like any other code.
+
+A macro of the files that makes a structure with a function of the host in it, or a kernel and what launches it, is no
+unit that could stay or go. Its text takes the place of its use, on the same line, where that is certain to be what the
+preprocessor makes of it: every definition in the files is the same, and no argument means another thing for having
+been put in early. Any other use stays as it is, and the compiler judges it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from .declarations import Declaration, Parser
+from .surroundings import Macro, Surroundings
+from .tokens import DIRECTIVE, STRING, WORD, Token, tokenize
+
+__all__ = ["expanded"]
+
+_DEEPEST = 8
+"""Macros in macros at most."""
+_LONGEST = 1 << 22
+"""Characters that a file may grow to."""
+_POSITION = re.compile(r"__LINE__|__COUNTER__|assert")
+"""What depends on the place of a use; a use on several lines has no single one."""
+_MAY_BE_A_MACRO = re.compile(r"_+\w+|[A-Z][A-Z0-9_]+")
+
+
+def expanded(text: str, surroundings: Surroundings) -> Parser:
+    """The declarations of a file, those that its macros bring among them."""
+    parser = Parser(text, surroundings)
+    for _ in range(_DEEPEST):
+        pieces: list[str] = []
+        position = 0
+        for start, end, shown in _expansions(parser):
+            if start >= position:
+                pieces += [text[position:start], shown, "\n" * text.count("\n", start, end)]
+                position = end
+        grown = "".join([*pieces, text[position:]])
+        if not pieces or len(grown) > max(_LONGEST, len(text)):
+            break
+        text = grown
+        parser = Parser(text, surroundings)
+    return parser
+
+
+def _expansions(parser: Parser) -> Iterator[tuple[int, int, str]]:
+    """Start and end of each use that is expanded, and what takes its place."""
+    for made in parser.declarations:
+        token = parser.tokens[made.first]
+        macro = parser.surroundings.definitions.get(token.text) if token.kind == WORD else None
+        if macro is None or (made.kind != "macro" and not macro.text.rstrip().endswith((";", "}"))):
+            continue
+        found = _expansion(parser, made.first, macro)
+        if found is not None and (made.body >= 0 or _brings_host_code(found[0], parser.surroundings)):
+            yield token.start, parser.tokens[found[1]].end, found[0]
+
+
+def _brings_host_code(shown: str, surroundings: Surroundings) -> bool:
+    """Whether something that a macro brings may have to go; what is for the device alone stays in its macro."""
+    return any(map(_may_go, Parser(f"{shown};", surroundings).declarations))
+
+
+def _may_go(made: Declaration) -> bool:
+    return made.kind in ("function", "variable", "macro", "class", "alias") and not made.device
+
+
+def _expansion(parser: Parser, index: int, macro: Macro) -> tuple[str, int] | None:
+    """What a use of a macro stands for, and its last token; None where only a preprocessor knows."""
+    name = parser.tokens[index].text
+    text = tokenize(macro.text)
+    words = {token.text for token in text if token.kind == WORD}
+    if name in parser.surroundings.expanded(words) or any(token.kind == DIRECTIVE for token in text):
+        return None
+    if macro.parameters is None:
+        shown = _substituted(text, {}, macro.text)
+        return None if shown is None else (shown, index)
+    closed = parser.match.get(index + 1) if parser.is_at(index + 1, "(") else None
+    if closed is None:
+        return None
+    inside = parser.tokens[index + 2 : closed]
+    parts = _split(inside)
+    parameters = [*macro.parameters]
+    if parameters[-1:] == ["..."]:
+        parameters[-1] = "__VA_ARGS__"
+        kept = len(parameters) - 1
+        cut = parser.text[parts[kept][0].start : inside[-1].end] if len(parts) > kept and parts[kept] else ""
+        parts, rest = parts[:kept], cut
+    if not parameters and not inside:
+        parts = []
+    early = _is_early(inside, parser) and any(
+        token.text in parser.surroundings.macros or _POSITION.fullmatch(token.text)
+        for token, following in itertools.pairwise(text)
+        if following.text == "("
+    )
+    spread = "\n" in parser.text[parser.tokens[index].start : parser.tokens[closed].end]
+    if early or (spread and any(map(_POSITION.fullmatch, words))):
+        return None
+    given = dict(zip(parameters, (_spelled(part, parser.text) for part in parts), strict=False))
+    if parameters[-1:] == ["__VA_ARGS__"]:
+        given["__VA_ARGS__"] = rest
+    if len(given) != len(parameters) or len(parts) > len(parameters) or name in {token.text for token in inside}:
+        return None
+    shown = _substituted(text, given, macro.text)
+    return None if shown is None else (shown, closed)
+
+
+def _split(inside: Sequence[Token]) -> list[list[Token]]:
+    """Arguments as the preprocessor tells them: only parentheses keep a comma."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in inside:
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _is_early(inside: Sequence[Token], parser: Parser) -> bool:
+    """Whether an argument may be a macro, which the preprocessor expands before another macro is given it."""
+    around = parser.surroundings
+    for index, token in enumerate(inside):
+        if token.kind != WORD:
+            continue
+        called = index + 1 < len(inside) and inside[index + 1].text == "("
+        macro = around.definitions.get(token.text)
+        if macro is not None and macro.parameters is not None and not called:
+            continue  # the name of one with parameters alone is no use of it
+        if token.text in around.macros or (_MAY_BE_A_MACRO.fullmatch(token.text) and token.text not in around.spaces):
+            return True
+    return False
+
+
+def _spelled(part: Sequence[Token], text: str) -> str:
+    """Tokens as they are written, with one space where there is white space or a comment."""
+    pieces = [token.text if token.start == before else f" {token.text}" for token, before in _with_ends(part)]
+    return "".join(pieces)
+
+
+def _with_ends(part: Sequence[Token]) -> Iterator[tuple[Token, int]]:
+    before = part[0].start if part else 0
+    for token in part:
+        yield token, before
+        before = token.end
+
+
+def _substituted(text: Sequence[Token], given: dict[str, str], written: str) -> str | None:
+    """The text of a macro with its arguments put in; None for what the standard leaves to the compiler."""
+    shown = ""
+    index, end = 0, 0
+    pasting = False
+    while index < len(text):
+        token = text[index]
+        if token.text == "__VA_OPT__" or token.text == "%:":
+            return None
+        gap = token.start != end and index > 0
+        end = token.end
+        if token.text == "#" and index + 1 < len(text) and text[index + 1].text == "#":
+            end, index, pasting = text[index + 1].end, index + 2, True
+            if not shown or index >= len(text) or text[index].text == "__VA_ARGS__":
+                return None
+            shown = shown.rstrip()
+            continue
+        if token.text == "#":
+            following = text[index + 1].text if index + 1 < len(text) else ""
+            if following not in given:
+                return None
+            word, end, index = _quoted(given[following]), text[index + 1].end, index + 1
+        else:
+            word = given.get(token.text, token.text) if token.kind == WORD else token.text
+        shown += word if pasting or not gap else f" {word}"
+        pasting = False
+        index += 1
+    return shown
+
+
+def _quoted(argument: str) -> str:
+    """An argument as the operator `#` makes it."""
+    pieces = [
+        re.sub(r'(["\\])', r"\\\1", token.text) if token.kind == STRING else token.text for token in tokenize(argument)
+    ]
+    spaced = [f" {piece}" if gap else piece for piece, gap in zip(pieces, _gaps(argument), strict=True)]
+    return '"' + "".join(spaced) + '"'
+
+
+def _gaps(argument: str) -> list[bool]:
+    tokens = tokenize(argument)
+    return [index > 0 and tokens[index - 1].end != token.start for index, token in enumerate(tokens)]
