@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jobs import compile_alone, make_job, write
 
+from hatch_cuda_kernels import CompilationError
 from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe
 from hatch_cuda_kernels.nvrtc import Shown, Workspace, front_end_log
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
@@ -254,3 +255,15 @@ def test_explicit_launches_cost_no_probe(tmp_path: Path, monkeypatch: pytest.Mon
     assert not asked
     compiled(tmp_path, text)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("word", ["const", "constexpr"])
+def test_constants_that_are_computed_from_others(tmp_path: Path, word: str) -> None:
+    """In floating point, NVRTC takes them where they are `constexpr`, and the refusal names them where they are not."""
+    text = f"#include <vector>\n{word} float two = 2.0f;\n{word} float half = 1.0 / two;\n"
+    text += "__global__ void k(float *x) { x[0] = half; }\nvoid f(float *x) { k<<<1, 1>>>(x); }\n"
+    if word == "constexpr":
+        assert set(compiled(tmp_path, text).kernels) == {"k"}
+    else:
+        with pytest.raises(CompilationError, match=r'"half" is undefined[\s\S]*half of k\.cu\(3\): dynamic init'):
+            compiled(tmp_path, text)
