@@ -11,6 +11,7 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING
 
+from .caveats import caveats
 from .errors import CompilationError
 from .nvrtc import AS_WRITTEN, RefusalError, Workspace, compile_shown, path_warning
 from .outcome import NoKernelError
@@ -43,10 +44,9 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
         from .reduction import refuse_host_code
 
         refuse_host_code(job)
-    if precompiled is not None and (shared := precompiled.compile(job)) is not None:
-        return shared
     try:
-        return compile_shown(job, space, AS_WRITTEN)
+        shared = precompiled.compile(job) if precompiled is not None else None
+        image = shared or compile_shown(job, space, AS_WRITTEN)
     except NoKernelError as error:
         from .reduction import what_to_list
 
@@ -57,3 +57,6 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
         from .reduction import compile_passing
 
         return compile_passing(job, space, refusal)
+    texts = {label: unit.closure.files[label].data for label in image.reads.files}
+    warnings = caveats(job, texts, as_written=True)
+    return dataclasses.replace(image, warnings=(*image.warnings, *warnings))

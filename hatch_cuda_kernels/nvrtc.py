@@ -596,9 +596,15 @@ def _flags(job: CompileJob) -> list[bytes]:
     """NVRTC's options for a job, search path and trace aside."""
     unit = job.unit
     flags = _option_flags(job) if unit.options or unit.relocatable else _plain_flags(job.architecture)
+    on = {name for name, value in unit.options.items() if value}
+    flags += [f"-U{name}".encode() for name, options in _DEFINED_AS_ZERO.items() if not options & on]
     for name, value in sorted(unit.defines.items()):
         flags.append(f"-D{name}".encode() if value is True else f"-D{name}={value}".encode())
     return flags
+
+
+_DEFINED_AS_ZERO = {"__USE_FAST_MATH__": {"use-fast-math"}, "__CUDA_FTZ": {"use-fast-math", "ftz"}}
+"""Macros that NVRTC defines as 0 unless one of these options is on; code that is written for nvcc asks by `#ifdef`."""
 
 
 def _plain_flags(architecture: Architecture) -> list[bytes]:

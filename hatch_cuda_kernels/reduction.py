@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .advice import refusal_message, undefined_names
+from .caveats import caveats
 from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
@@ -18,13 +19,11 @@ from .hostcode import (
     Settled,
     Surroundings,
     global_variables,
-    host_choices,
     pass_over,
     prelude,
     settle,
     uncovering,
 )
-from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
 from .manifest import Omission
@@ -85,25 +84,9 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         warnings=(
             *_of_what_stays(trial.image.warnings, read.values(), around),
             *trial.instances.left_open(job),
-            *_chosen_by_host(job, read),
+            *caveats(job, {label: found.data for label, found in read.items()}),
         ),
     )
-
-
-def _chosen_by_host(job: CompileJob, files: Mapping[str, PassedOver]) -> Iterator[str]:
-    """A warning where code of the project depends on what nvcc has from its host compiler."""
-    found = [
-        f"{label}({line}): {macro}"
-        for label, passed in files.items()
-        if not label.startswith(f"{INSTALLED}/")
-        for line, macro in host_choices(passed.data)
-    ]
-    if found:
-        yield numbered(
-            f"{job}: code that is left is chosen by what nvcc has from its host compiler and NVRTC has not; where "
-            "kernels depend on it, ask for __CUDACC__, or for a macro of the project's own:",
-            found[:6],
-        )
 
 
 _UNUSED = re.compile(r'warning #177-D: (?:variable "(\w+)"|function) ?')

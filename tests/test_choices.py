@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from jobs import compile_files
+from jobs import KERNEL, compile_files
 
-from hatch_cuda_kernels.hostcode import host_choices
+from hatch_cuda_kernels.cubin import read_cubin
+from hatch_cuda_kernels.hostcode import host_choices, other_integers, other_layouts
 from hatch_cuda_kernels.nvrtc import workspace
 
 CODE = "#endif\n__device__ int used() { return FAST; }\n"
@@ -29,6 +34,13 @@ CODE = "#endif\n__device__ int used() { return FAST; }\n"
         ("#if __has_include(<cuda/std/array>)\nint a;\n#endif\n", []),
         ("#ifdef __CUDACC__\nint a; // __NVCC__\n#endif\n#endif\n#else\n", []),
         ("#ifdef __NVCC__\nint a;\n", []),
+        ("#ifdef __CUDACC_RTC__\n#ifdef __NVCC__\nint a;\n#endif\n#endif\n", []),
+        ("#ifdef __GNUC__\nint a;\n#elif defined(__CUDACC_RTC__)\nint b;\n#endif\n", []),
+        ("#if __SIZEOF_POINTER__ == 8\nint a;\n#endif\n", [(1, "__SIZEOF_POINTER__")]),
+        ("#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\nint a;\n#endif\n", [(1, "__BYTE_ORDER__")]),
+        ("#ifdef RAND_MAX\nint a;\n#endif\n", [(1, "RAND_MAX")]),
+        ("#if __CUDA_ARCH__ >= 800 && defined(__cplusplus)\nint a;\n#endif\n", []),
+        ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble a = M_PI;\n", []),
     ],
 )
 def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
@@ -45,3 +57,117 @@ def test_a_build_warns(tmp_path: Path) -> None:
     (warning,) = image.warnings
     assert "k.cu(1): __NVCC__" in warning
     assert "ask for __CUDACC__" in warning
+
+
+def test_files_as_they_are_written(tmp_path: Path) -> None:
+    """A file without host code is warned of as well where it asks for the compilers' macros, and for no header's."""
+    text = "#if __SIZEOF_POINTER__ == 8\ntypedef long long word;\n#else\ntypedef int word;\n#endif\n"
+    text += "#ifndef NAN\n#define NAN __int_as_float(0x7fffffff)\n#endif\n"
+    text += "__global__ void k(word *p, float *q) { p[1] = 2; *q = NAN; }\n"
+    with workspace() as space:
+        (warning,) = compile_files(tmp_path, {"k.cu": text}, space).warnings
+        assert "k.cu(1): __SIZEOF_POINTER__" in warning
+        assert "NAN" not in warning
+        asked = "#ifdef __CUDACC_RTC__\n#define __SIZEOF_POINTER__ 8\n#endif\n"
+        assert compile_files(tmp_path, {"k.cu": asked + text.partition("#ifndef")[0] + KERNEL}, space).warnings
+        assert not compile_files(tmp_path, {"k.cu": "#if defined(__CUDACC_RTC__) || " + text[4:]}, space).warnings
+
+
+FAST = "#ifdef __USE_FAST_MATH__\n#define FAST 1\n#else\n#define FAST 0\n#endif\n#ifdef __CUDA_FTZ\n#define FTZ 1\n"
+FAST += "#else\n#define FTZ 0\n#endif\n#if FAST == WANTED && FTZ == WANTED_FTZ\n" + KERNEL + "#endif\n"
+
+
+@pytest.mark.parametrize("option", [None, "ftz", "use-fast-math"])
+def test_fast_math_by_ifdef(option: str | None, tmp_path: Path) -> None:
+    """NVRTC defines these macros as 0; nvcc leaves them undefined, and code asks for them by `#ifdef`."""
+    options = {option: True} if option else {}
+    wanted = {"WANTED": str(int(option == "use-fast-math")), "WANTED_FTZ": str(int(option is not None))}
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": FAST}, space, options=options, defines=wanted)
+        assert not image.warnings
+        compile_files(
+            tmp_path, {"k.cu": FAST}, space, defines={"__USE_FAST_MATH__": "1", "WANTED": "1", "WANTED_FTZ": "0"}
+        )
+
+
+def test_every_macro_of_the_host_compiler_is_known(tmp_path: Path) -> None:
+    """What gcc defines and NVRTC does not, by asking both."""
+    if (compiler := shutil.which("g++")) is None:
+        pytest.skip("no host compiler")
+    command = [compiler, "-dM", "-E", "-x", "c++", "-std=c++17", os.devnull]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    names = sorted(set(re.findall(r"^#define (\w+)", printed, re.MULTILINE)))
+    text = "".join(f'#ifdef {name}\nextern "C" __global__ void has_{name}() {{}}\n#endif\n' for name in names)
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text + KERNEL}, space)
+    absent = [name for name in names if f"has_{name}" not in read_cubin(image.data).entries]
+    assert len(absent) > 100
+    assert [name for name in absent if not list(host_choices(f"#ifdef {name}\nint a;\n#endif\n".encode()))] == []
+    alike = set(names) - set(absent)
+    assert [name for name in alike if list(host_choices(f"#ifdef {name}\nint a;\n#endif\n".encode()))] == []
+
+
+def test_own_limits_of_floating_types(tmp_path: Path) -> None:
+    """`FLT_MAX` is no name that nvcc has unasked: a file that defines it where it is not there has its own."""
+    text = (
+        "#include <vector>\n#ifndef FLT_MAX\n#define FLT_MAX 1e20f\n__global__ void own(float *p) { *p = FLT_MAX; }\n"
+    )
+    text += "#endif\nint main() { return 0; }\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto")
+        assert "FLT_MAX" in image.warnings[0]
+        given = compile_files(tmp_path, {"k.cu": "#include <cfloat>\n" + text + KERNEL}, space, toolkit_headers="auto")
+    assert list(read_cubin(image.data).entries) == ["_Z3ownPf"]
+    assert list(read_cubin(given.data).entries) == ["k"]
+    assert not given.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\nstruct P { char c; std::complex<float> z; };\nstd::complex<double> y;", [(2, "std::complex")]),
+        ("typedef ::std :: tuple<int> T;\nstd::array<int, 0> a;", [(1, "std::tuple"), (2, "std::array<int, 0>")]),
+        ("cuda::std::complex<float> z; ::cuda::std::tuple<int> t; std::array<int, 10> a; // std::complex", []),
+        ("/* std::tuple */ std::tuple_size<int> n; mystd::tuple<int> t;", []),
+    ],
+)
+def test_other_layouts(text: str, found: list[tuple[int, str]]) -> None:
+    """Each type counts where it is first named by its name in `std`."""
+    assert list(other_layouts(text.encode())) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "template<class T> struct W {};\ntemplate<> struct W<long> {};\ntemplate <> struct W<unsigned long> {};",
+            [2, 3],
+        ),
+        ("template <> __global__ void t<unsigned long long>(unsigned long long *p) {}", [1]),
+        ("bool b = std::is_same_v<T, long>;\nbool c = is_same<long long, T>::value;", [1, 2]),
+        ("void f(long);\nvoid f(long long x);", [1]),
+        ("void f(unsigned long a, int);\nvoid f(const unsigned long long a, int);", [1]),
+        ("void f(long);\nvoid g(long long);\nlong x = 1;", []),
+        ("template <> struct W<long double> {}; template <class T> void f(long double); // template <> W<long>", []),
+        ("bool b = is_same_v<T, int>; long v; template <> struct W<int> { long v; };", []),
+    ],
+)
+def test_other_integers(text: str, lines: list[int]) -> None:
+    """Code that tells `long` from `long long`, by specialisations, comparisons and overloads."""
+    assert [line for line, _ in other_integers(text.encode())] == lines
+
+
+def test_a_build_warns_of_other_types(tmp_path: Path) -> None:
+    """One warning for each kind, in a file with host code; none where int64_t is not there, or std is CUDA's."""
+    text = "#include <cstdint>\n#include <complex>\n#include <vector>\n"
+    text += "template <class T> struct W { static constexpr int v = 1; };\n"
+    text += "template <> struct W<long> { enum { v = 4 }; };\n"
+    text += "__global__ void k(int *p, std::complex<float> z) { p[0] = W<int64_t>::v + int(z.real()); }\n"
+    text += "int main() { return 0; }\n"
+    plain = text.replace("int64_t", "int").replace("std::complex", "cuda::std::complex")
+    with workspace() as space:
+        layout, integer = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto").warnings
+        assert not compile_files(tmp_path, {"k.cu": plain}, space, toolkit_headers="auto").warnings
+    assert "k.cu(6): std::complex" in layout
+    assert "write cuda::std::" in layout
+    assert "k.cu(5): template <> struct W<long" in integer

@@ -16,6 +16,7 @@ arguments a launch deduces; `hosttypes` and `strangers` declare for it what libr
 is known, and as anything where it is not. `settling` is the last resort for what cannot be told from the text, such as
 a type that only a header of the host declares: it goes by the compiler's own messages. `uncovering` finds what may not
 go, since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot call.
+`choices` and `standard` find what means another thing to nvcc.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.
@@ -31,6 +32,7 @@ from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
 from .probing import Instance, Probe, make_probe
 from .settling import Settled, settle
+from .standard import names_integers, other_integers, other_layouts
 from .surroundings import Surroundings
 from .uncovering import uncovering
 
@@ -48,6 +50,9 @@ __all__ = [
     "host_choices",
     "make_probe",
     "mentions",
+    "names_integers",
+    "other_integers",
+    "other_layouts",
     "pass_over",
     "prelude",
     "settle",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Code that is chosen by what nvcc has from its host compiler and NVRTC has not: nothing says that it is the same."""
+"""Code that is chosen by a macro which nvcc has and NVRTC has not, or the reverse: nothing says that it is the same."""
 
 from __future__ import annotations
 
@@ -13,8 +13,30 @@ from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
 
 __all__ = ["host_choices"]
 
-_MACRO = re.compile(r"\b(?:__NVCC__|__GNUC__|__GNUG__|__clang__|__linux__|__unix__|__x86_64__|_MSC_VER|NAN|INFINITY)\b")
+_OF_COMPILERS = r"""
+    __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
+    |__clang__|_MSC_VER|__GNU[CG]__|__(?:GNUC|GCC|GXX|GLIBCXX)_\w+|__VERSION__|__DEPRECATED|__NO_INLINE__
+    |(?:__)?(?:linux|unix)(?:__)?|__gnu_linux__|__ELF__|_GNU_SOURCE
+    |__(?:x86_64|amd64|k8|aarch64|i386)(?:__)?|__(?:code_model|ARM)_\w+|__(?:SSE|MMX|AVX|FMA)\w*__|__FXSR__|__SEG_[FG]S
+    |__(?:pic|pie|PIC|PIE)__|_LP64|__BYTE_ORDER__|__FLOAT_WORD_ORDER__|__ORDER_\w+_ENDIAN__|__BIGGEST_ALIGNMENT__
+    |__SIZEOF_\w+__|__(?:U?INT|S?CHAR|SHRT|LONG|WCHAR|WINT|SIZE|PTRDIFF|SIG_ATOMIC|B?FLT|L?DBL|DEC)\w*__|__U?INT\w+_C
+    |__STRICT_ANSI__|__FINITE_MATH_ONLY__|__ATOMIC_\w+|__(?:REGISTER|USER_LABEL)_PREFIX__|__HAVE_SPECULATION_SAFE_VALUE
+    |_STDC_PREDEF_H|__STDCPP_THREADS__|__STDC_(?:IEC|ISO|UTF)_\w+|__cpp_(?:rvalue_reference|runtime_arrays|template_auto)
+"""
+"""What the compilers themselves define, one and not the other."""
+_OF_HEADERS = r"""
+    NAN|INFINITY|MAXFLOAT|SNANF?|M_\w+f|FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL|ILOGB\w+)|MATH_ERR\w+|math_errhandling
+    |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
+    |(?:PATH|NAME|IOV|SSIZE|HOST_NAME)_MAX|PIPE_BUF|LONG_LONG_M(?:AX|IN)|(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_WIDTH
+    |WORD_BIT|LONG_BIT|MB_(?:LEN|CUR)_MAX|_*(?:BYTE_ORDER|(?:LITTLE|BIG)_ENDIAN)|__WORDSIZE
+    |__GLIBC(?:XX|_MINOR)?__|_GLIBCXX_\w+|__USE_(?:GNU|MISC|POSIX|XOPEN|ISOC)\w*|CUDA_DOUBLE_MATH_FUNCTIONS
+"""
+"""What nvcc has from headers of the host without an include, and no stand-in of theirs defines; or, as `FLT_MAX`, what
+libcu++ defines where the host's headers of the same names do not."""
+_COMPILERS_ALONE = re.compile(rf"\b(?:{_OF_COMPILERS})\b", re.VERBOSE)
+_ALL = re.compile(rf"\b(?:{_OF_COMPILERS}|{_OF_HEADERS})\b", re.VERBOSE)
 _HAS_INCLUDE = re.compile(r"__has_include\s*\(\s*<([^>\n]+)>\s*\)")
+_KNOWS_NVRTC = "__CUDACC_RTC__"
 
 
 @dataclass
@@ -22,34 +44,48 @@ class _Open:
     """A conditional that is not closed yet."""
 
     start: int
-    macro: str | None
+    knows: bool
+    macro: str | None = None
     code: bool = False
 
+    def ask(self, directive: str, macros: re.Pattern[str]) -> None:
+        """Take notice of what a directive of it asks for."""
+        self.knows |= _KNOWS_NVRTC in directive
+        self.macro = self.macro or _chooses_by(directive, macros)
 
-def _chooses_by(directive: str) -> str | None:
-    """What of a host compiler a directive asks for."""
-    if match := _MACRO.search(directive):
+
+def _chooses_by(directive: str, macros: re.Pattern[str]) -> str | None:
+    """What of the compilers' differences a directive asks for."""
+    if match := macros.search(directive):
         return match[0]
     asked = (match[1] for match in _HAS_INCLUDE.finditer(directive))
     return next((f"__has_include(<{header}>)" for header in asked if HOST_HEADERS.fullmatch(header)), None)
 
 
-def host_choices(data: bytes) -> Iterator[tuple[int, str]]:
+def host_choices(data: bytes, *, as_written: bool = False) -> Iterator[tuple[int, str]]:
     """Line and question of each conditional of that kind which has code in what is left of a file, or a macro that the
-    code uses."""
+    code uses.
+
+    One that asks for NVRTC knows what it does. A file that compiles as it is written has its headers as it includes
+    them; there only macros of the compilers count.
+    """
     text = data.decode("latin-1")
+    macros = _COMPILERS_ALONE if as_written else _ALL
+    if _chooses_by(text, macros) is None:
+        return
     tokens = tokenize(text)
     words = {token.text for token in tokens if token.kind != DIRECTIVE}
     stack: list[_Open] = []
     for token in tokens:
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
         if name in ("if", "ifdef", "ifndef"):
-            stack.append(_Open(token.start, _chooses_by(token.text)))
+            stack.append(_Open(token.start, knows=bool(stack) and stack[-1].knows))
+            stack[-1].ask(token.text, macros)
         elif name == "elif" and stack:
-            stack[-1].macro = stack[-1].macro or _chooses_by(token.text)
+            stack[-1].ask(token.text, macros)
         elif name == "endif" and stack:
             closed = stack.pop()
-            if closed.macro is not None and closed.code:
+            if closed.macro is not None and closed.code and not closed.knows:
                 yield text.count("\n", 0, closed.start) + 1, closed.macro
             elif closed.code and stack:
                 stack[-1].code = True

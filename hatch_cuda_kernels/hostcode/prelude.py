@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from .passing import PassedOver
 from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
@@ -13,6 +13,7 @@ from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
 __all__ = ["prelude"]
 
 _BY_PATTERN = {
+    "stddef.h": r"offsetof|max_align_t",
     "stdint.h": r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:max|ptr)_t|U?INT(?:8|16|32|64|PTR)_M(?:AX|IN)",
     "limits.h": r"(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_(?:MIN|MAX)|CHAR_BIT",
     "limits": r"numeric_limits",
@@ -99,13 +100,15 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         for match in set(_PLAIN_WORDS.findall(text)):
             word = match.rsplit(":", 1)[-1].strip()
             (std_names if ":" in match else words).add(word)
+    asked = _asked([file.data.decode("latin-1") for file in files])
     wanted: set[str] = set()
     for header, pattern in _BY_PATTERN.items():
         small_floats = header in ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "cuComplex.h")
         if small_floats and not any(_FLOATS_FROM_HOST.match(name) for name in absent):
             continue
         names = re.compile(pattern)
-        if any(names.fullmatch(word) for word in words):
+        used = {word for word in words if names.fullmatch(word)}
+        if used - asked and not (header == "float.h" and used & asked):
             wanted.add(header)
     wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
     lines = [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
@@ -128,6 +131,23 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
     if any("#include" in line for line in lines):
         lines = [*_configuration(file.data.decode("latin-1") for file in files), *lines]
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
+
+
+_NOT_UNASKED = re.compile(f"{_BY_PATTERN['float.h']}|U?INT\\w+_M(?:AX|IN)")
+"""Macros that nvcc does not have without an include: where a file has a definition of its own, it is the file's."""
+
+
+def _asked(texts: Sequence[str]) -> set[str]:
+    """Those of these macros that files define, or ask for in a conditional."""
+    found: set[str] = set()
+    for text in texts if any(map(_NOT_UNASKED.search, texts)) else ():
+        for token in tokenize(text):
+            name = directive_name(token.text) if token.kind == DIRECTIVE else None
+            if name in ("if", "ifdef", "ifndef", "elif"):
+                found.update(re.findall(r"\w+", token.text))
+            elif name == "define" and (match := DEFINE.match(token.text)):
+                found.add(match[1])
+    return {name for name in found if _NOT_UNASKED.fullmatch(name)}
 
 
 def _configuration(texts: Iterable[str]) -> list[str]:
