@@ -111,15 +111,16 @@ def _hint(job: CompileJob, log: str, absent: Collection[str]) -> str:
     for name in undefined:
         if name in _DECLARED_BY:
             return f"{name} is declared by <{_DECLARED_BY[name]}>, which this file does not include"
-    macros = [name for name in undefined if re.fullmatch(r"_*[A-Z][A-Z0-9_]+", name)]
-    named = (macros or undefined)[:4]
+    settings = [name for name in undefined if not _NO_SETTING.fullmatch(name) and not _is_brought(job.unit, name)]
+    macros = [name for name in settings if re.fullmatch(r"_*[A-Z][A-Z0-9_]+", name)]
+    named = (macros or settings)[:4]
     line = "defines = { " + ", ".join(f'{name} = "..."' for name in named) + " }"
     if macros:
         return (
             f"{', '.join(named)}: a macro that a program sets when it compiles at run time, or that a build passes "
             f"with -D, goes into the table defines: {line}"
         )
-    if undefined:
+    if settings and settings == undefined:  # a type that is not there takes its variables with it
         return (
             f"nothing here declares {', '.join(named)}; what a program sets when it compiles at run time is written as "
             f"{line}, and text that it puts before the source into a header that options.pre-include names"
@@ -188,6 +189,18 @@ _DECLARED_BY = {
     **dict.fromkeys(("cooperative_groups", "cg"), "cooperative_groups.h"),
     **dict.fromkeys(("nvcuda", "wmma"), "mma.h"),
 }
+
+
+_NO_SETTING = re.compile(r"__\w+|FILE|DIR")
+"""Names of the compiler and of the host's C library: no program sets one."""
+
+
+def _is_brought(unit: Unit, name: str) -> bool:
+    """Whether a macro of the files may declare a name that is given to it: `MAKE_ENUM(Mode, ...)`."""
+    use = re.compile(rb"^[ \t]*(\w+)[ \t]*\([^;{}]*?\b%s\b" % name.encode(), re.MULTILINE)
+    texts = [file.data for file in unit.closure.files.values()]
+    used = {match[1] for text in texts for match in use.finditer(text)}
+    return any(re.search(rb"#[ \t]*define[ \t]+%s\(" % macro, text) for macro in used for text in texts)
 
 
 def _header_hint(job: CompileJob, name: str) -> str:

@@ -233,3 +233,15 @@ def test_utf16(tmp_path: Path) -> None:
     """A source that some editor saved as UTF-16 says how to save it."""
     with pytest.raises((CompilationError, ConfigurationError), match="UTF-8"):
         compile_alone(make_job(write(tmp_path, {"k.cu": KERNEL.encode("utf-16")})))
+
+
+@pytest.mark.parametrize(
+    ("before", "body"),
+    [("", "FILE *f;"), ("", "*p = __COUNT__;"), ("#define MAKE(n) n = 1;\n", "*p = Mode;\nMAKE(Mode)")],
+)
+def test_no_hint_that_misleads(tmp_path: Path, before: str, body: str) -> None:
+    """Names of the host's library and of the compiler, and what a macro of the file is given, are no settings."""
+    write(tmp_path, {"k.cu": before + BODY.format(body)})
+    with pytest.raises(CompilationError, match="is undefined") as caught:
+        compile_alone(make_job(tmp_path))
+    assert "defines = {" not in str(caught.value)

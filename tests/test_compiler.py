@@ -472,6 +472,13 @@ MACROS = {
     "WIDE(float, 40)\n" + USE % "width<float>()",
     "a macro for constexpr": "template <class T> constexpr int width() { return 1; }\n#define CX constexpr\n"
     "template <> CX int width<float>() { return 40; }\nconstexpr int n = width<float>();\n" + USE % "n",
+    "a list of arguments": TRAIT
+    + "#define SPEC(T, ...) template <> struct W<T> { static constexpr int all[] = {__VA_ARGS__}; "
+    "static constexpr int v = all[0] + sizeof(#__VA_ARGS__); static const char *s() { return #__VA_ARGS__; } };\n"
+    "SPEC(float, (1, 31),   2)\n" + USE % "W<float>::v - 2",
+    "a typedef": "enum { Big_N = 40 };\n"
+    "#define TYPE(n) typedef struct n { char a[n##_N]; void show() { throw 1; } } n##_t;\n"
+    "TYPE(Big)\n" + USE % "sizeof(Big_t)",
     "two definitions": TRAIT + "#ifdef ABSENT\n#define SPEC(T, N) void f() {}\n#else\n#define SPEC(T, N) "
     "template <> struct W<T> { static constexpr int v = N; static void show(); };\n#endif\nSPEC(float, 40)\n"
     + USE % "W<float>::v",
