@@ -272,19 +272,22 @@ def _check_fallback(
         make_job(short, job.architecture, toolchain): job for job in others if (short := outlines[job.unit]) is not None
     }
     passed = {quick[job] for job, result in _besides(list(quick), config, cache, pool) if not _failed(result)}
-    problems: dict[str, None] = {}
+    missed: dict[tuple[str, str], set[Architecture]] = {}
     left = [job for job in others if job not in passed]
     for done, (job, result) in enumerate(_besides(left, config, cache, pool), 1):
         reporter.step(done, len(left), f"{job}: whether it needs {', '.join(sorted(absent[job.unit]))}")
         for name in absent[job.unit] if _failed(result) else ():
             if asks_for(name, str(result)):
-                problems[f"{name}, which {job.unit.source} includes when compiled for {job.architecture}"] = None
-    if problems:
+                missed.setdefault((job.unit.source, name), set()).add(job.architecture)
+    if missed:
         raise ConfigurationError(
             numbered(
                 "the run-time fallback would miss headers that are not in this tree (was it unpacked from an sdist "
                 "that left them out?); add them, guard the include with __has_include, or set jit = false:",
-                problems,
+                [
+                    f"{name}, which {source} includes when compiled for {', '.join(map(str, sorted(architectures)))}"
+                    for (source, name), architectures in sorted(missed.items())
+                ],
             )
         )
 

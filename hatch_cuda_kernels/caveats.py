@@ -13,7 +13,9 @@ from .plan import CompileJob
 
 __all__ = ["caveats"]
 
-_MAY_CHOOSE = re.compile(rb"(?:#|%:)[^\n]*if[^\n]*(?:\b_(?!_CUDA(?!_PREC)|_cplusplus)|linux|unix)")
+_MAY_CHOOSE = re.compile(
+    rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if(?:\\\r?\n|[^\n])*?(?:\b_(?!_CUDA(?!_PREC)|_cplusplus)|linux|unix)", re.MULTILINE
+)
 """Conditionals that may be of that kind. Files that compile as they are written are told to have none without hostcode,
 which takes long to import: the fallback compiles while an app waits."""
 

@@ -52,10 +52,13 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
 
         raise CompilationError(f"{error}{what_to_list(unit)}") from None
     except RefusalError as refusal:
-        if unit.host_code == "error" or unit.options.get("device-as-default-execution-space"):
+        if unit.options.get("device-as-default-execution-space"):
             raise CompilationError(str(refusal)) from None
-        from .reduction import compile_passing
+        from .reduction import compile_passing, refuse_host_code
 
+        if unit.host_code == "error":
+            refuse_host_code(job, refusal)
+            raise CompilationError(str(refusal)) from None
         return compile_passing(job, space, refusal)
     texts = {label: unit.closure.files[label].data for label in image.reads.files}
     warnings = caveats(job, texts, as_written=True)

@@ -209,9 +209,8 @@ def _check_folders(config: Config, root: Path, where: str, problems: list[str]) 
             if not (root / _label(folder)).is_dir():
                 problems.append(f"{at}.include-dirs: there is no folder {folder}; paths start at the project's root")
         for folder in dict.fromkeys(table.include_packages or ()):
-            for label in installed_labels(folder):
-                if wrong := installed_problem(label, root):
-                    problems.append(f"{at}.include-packages: {wrong}")
+            wrong = dict.fromkeys(installed_problem(label, root) for label in installed_labels(folder))
+            problems.extend(f"{at}.include-packages: {problem}" for problem in wrong if problem)
 
 
 def _check_names(declared: Sequence[tuple[ModuleSpec, str]], where: str, problems: list[str]) -> None:

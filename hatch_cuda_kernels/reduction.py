@@ -24,6 +24,7 @@ from .hostcode import (
     settle,
     uncovering,
 )
+from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
 from .manifest import Omission
@@ -294,13 +295,19 @@ def _check_externals(job: CompileJob, image: CompiledImage) -> None:
             )
 
 
-def refuse_host_code(job: CompileJob) -> None:
+def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> None:
+    """Raise CompilationError with all host code of the project's files where the source has some, or where NVRTC
+    refused it and a header has some."""
     unit = job.unit
-    texts = [file.data for file in unit.closure.files.values()]
-    source = unit.closure.files[unit.source]
-    passed = pass_over(
-        source.data, Surroundings.of(texts, unit.defines), keep_includes=_own_headers(unit).get(unit.source, ())
-    )
-    found = [f"{unit.source}({passing.line}): {passing.kind} {passing.name}" for passing in passed.passed]
+    around, own = _surroundings(unit), _own_headers(unit)
+    source, *headers = sorted(unit.closure.files, key=lambda label: (label != unit.source, label))
+    found = []
+    for label in (source, *headers):
+        passed = pass_over(unit.closure.files[label].data, around, keep_includes=own.get(label, ()))
+        if not label.startswith(f"{INSTALLED}/"):
+            found += [f"{label}({passing.line}): {passing.kind} {passing.name}" for passing in passed.passed]
+        if not found and refusal is None:
+            return
     if found:
-        raise CompilationError(numbered(f"{job}: {unit.source} has host code, and host-code is 'error':", found))
+        message = numbered(f"{job}: {unit.source} has host code, and host-code is 'error':", found)
+        raise CompilationError(message if refusal is None else f"{message}\n{refusal}")

@@ -229,5 +229,10 @@ def test_build(tmp_path: Path) -> None:
     project.write({"demo/k.cu": untold})
     run = project.build(env={"HATCH_CUDA_KERNELS_JOBS": "2"})
     assert run.status == 0 and run.output.count("whether it needs gone.h") == len(probe().supported) - 1, run.output
+    project.write({"demo/k.cu": told.replace("< 700", ">= 1000")})
+    run = project.build(env={"HATCH_CUDA_KERNELS_JOBS": "2"})
+    newer = [f"sm_{number}" for number in sorted(probe().supported) if number >= 100]
+    assert run.status != 0
+    assert f"gone.h, which demo/k.cu includes when compiled for {', '.join(newer)}\n" in f"{run.output}\n", run.output
     project.write({"demo/k.cu": told})
     assert project.build(env={"HATCH_CUDA_KERNELS_COMPILE_TIMEOUT": "0.001"}).status == 0  # a compile would fail

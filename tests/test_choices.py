@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,8 @@ def test_files_as_they_are_written(tmp_path: Path) -> None:
         (warning,) = compile_files(tmp_path, {"k.cu": text}, space).warnings
         assert "k.cu(1): __SIZEOF_POINTER__" in warning
         assert "NAN" not in warning
+        split = text.replace("#if _", "#if 1 && \\\n_")
+        assert compile_files(tmp_path, {"k.cu": split}, space).warnings
         asked = "#ifdef __CUDACC_RTC__\n#define __SIZEOF_POINTER__ 8\n#endif\n"
         assert compile_files(tmp_path, {"k.cu": asked + text.partition("#ifndef")[0] + KERNEL}, space).warnings
         assert not compile_files(tmp_path, {"k.cu": "#if defined(__CUDACC_RTC__) || " + text[4:]}, space).warnings
@@ -155,6 +158,20 @@ def test_other_layouts(text: str, found: list[tuple[int, str]]) -> None:
 def test_other_integers(text: str, lines: list[int]) -> None:
     """Code that tells `long` from `long long`, by specialisations, comparisons and overloads."""
     assert [line for line, _ in other_integers(text.encode())] == lines
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["template<>", "template <> a<long ", "std::array<", "std::array<a, 0", "is_same<long", "f(long ", "/* ", '"'],
+)
+def test_time_is_bounded(piece: str) -> None:
+    """Long texts of what could begin something take no longer than their length."""
+    code = (
+        "from hatch_cuda_kernels.hostcode import host_choices, other_integers, other_layouts\n"
+        f"text = ({piece!r} * 30000).encode()\n"
+        "for find in (host_choices, other_integers, other_layouts):\n    list(find(text))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
 
 
 def test_a_build_warns_of_other_types(tmp_path: Path) -> None:

@@ -140,6 +140,21 @@ def test_refused_if_asked(tmp_path: Path) -> None:
     assert len(keys) == 2
 
 
+def test_headers_are_told_as_well(tmp_path: Path) -> None:
+    """With host-code = "error" host code of the project's headers is listed in one go, its includes among it; a header
+    that NVRTC has no quarrel with is not."""
+    header = "#include <vector>\ninline int count() { return std::vector<int>(3).size(); }\n"
+    device = '#include "h.h"\n__global__ void k(int *x) { *x = 1; }\n'
+    write(tmp_path, {"h.h": header, "k.cu": device, "both.cu": device + "int main() { return 0; }\n"})
+    for source, pieces in (("k.cu", []), ("both.cu", ["both.cu(3): function main"])):
+        with pytest.raises(CompilationError, match="host-code is 'error'") as caught:
+            compile_alone(make_job(tmp_path, source, host_code="error", toolkit_headers="auto"))
+        for piece in [*pieces, "h.h(1): include vector", "h.h(2): function count"]:
+            assert piece in str(caught.value)
+    write(tmp_path, {"h.h": f"#ifndef __CUDACC_RTC__\n{header}#endif\n"})
+    compile_alone(make_job(tmp_path, host_code="error", toolkit_headers="auto"))
+
+
 def test_wheel_and_fallback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A wheel of such a file, its fallback for every architecture, and the same bytes from another folder."""
     project = make_project(tmp_path, 'archs = ["sm_80", "compute_80"]', {"demo/k.cu": BEFORE + DEVICE + AFTER})

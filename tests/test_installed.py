@@ -144,6 +144,13 @@ report(attempt(explain, "k", package="demo", compute_capability="8.0", driver_ve
 
 
 class TestMistakes:
+    def test_a_library_of_many_folders_is_told_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`torch` stands for several folders; that it is not there is one mistake."""
+        monkeypatch.setattr(sys, "path", [])
+        with pytest.raises(ConfigurationError) as caught:
+            find(tmp_path, "torch")
+        assert str(caught.value).count("there is no installed package torch") == 1
+
     @pytest.mark.parametrize(
         ("package", "told"),
         [

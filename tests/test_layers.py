@@ -117,7 +117,8 @@ ARROWS = {
     "prefix": "costs manifest plan sources",
     "progress": "",
     "records": "errors manifest plan toolkit",
-    "reduction": "advice caveats deduction errors hostcode instances libraries manifest nvrtc outcome plan sources",
+    "reduction": "advice caveats deduction errors hostcode installed instances libraries manifest nvrtc outcome plan "
+    "sources",
     "sbom": "_version manifest",
     "schedule": "costs plan",
     "selection": "arch manifest",

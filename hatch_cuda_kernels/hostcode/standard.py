@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 __all__ = ["names_integers", "other_integers", "other_layouts"]
 
-_NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-_LAYOUT = re.compile(r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|array\s*<[^;<>{}()]*,\s*0\s*>)(?!\w)")
+_NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_LAYOUT = re.compile(r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|array\s*<[^;<>{}()]{0,200},\s*0\s*>)(?!\w)")
 _INTEGER = re.compile(r"\bu?int(?:64|ptr|max|_least64|_fast(?:16|32|64))_t\b")
 _LONG = r"(?:(?:un)?signed\s+)?long\b(?!\s+double)"
-_SPECIALISED = re.compile(rf"\btemplate\s*<\s*>[^;{{}}()]*<[^;{{}}()]*?\b{_LONG}")
-_COMPARED = re.compile(rf"\bis_same(?:_v)?\s*<[^;{{}}()]*?\b{_LONG}")
+_SPECIALISED = re.compile(rf"\btemplate\s*<\s*>[^;{{}}()<]{{0,200}}<[^;{{}}()]{{0,200}}?\b{_LONG}")
+_COMPARED = re.compile(rf"\bis_same(?:_v)?\s*<[^;{{}}()]{{0,200}}?\b{_LONG}")
 _OVERLOAD = re.compile(
     r"\b(\w+)\s*\(\s*(?:const\s+)?(?:(?:un)?signed\s+)?long\b(?P<twice>\s+long\b)?(?!\s+double)\s*(?:\w+\s*)?[,)]"
 )
