@@ -174,6 +174,7 @@ def test_time_is_bounded(piece: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
 
 
+@pytest.mark.slow
 def test_a_build_warns_of_other_types(tmp_path: Path) -> None:
     """One warning for each kind, in a file with host code; none where int64_t is not there, or std is CUDA's."""
     text = "#include <cstdint>\n#include <complex>\n#include <vector>\n"

@@ -113,7 +113,7 @@ INSTALLED = {
 }
 """The same for headers that only packages have."""
 HOST = "#include <vector>\nstd::vector<int> all;\nint main() { return 0; }\n"
-FEW = ("cuda_fp16.h", "cuda_runtime.h", "mma.h", "nv/target", "texture_types.h", "thrust/pair.h")
+FEW = ("cuda_fp16.h", "cuda_runtime.h", "mma.h", "nv/target", "texture_types.h")
 """Those of the default run."""
 
 

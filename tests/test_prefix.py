@@ -493,17 +493,23 @@ def test_what_lies_in_include_dirs_is_alike(tmp_path: Path) -> None:
     "defined",
     [
         "__device__ int table = 3;",
-        "__device__ int table; __device__ int more(int x) { return x * 3; }",
-        "__device__ int table; struct S { __device__ int m(); }; __device__ int S::m() { return 4; }",
-        'extern "C" __global__ void of_h(int* p) { *p = 2; } namespace n { __constant__ int table; } using n::table;',
+        pytest.param("__device__ int table; __device__ int more(int x) { return x * 3; }", marks=pytest.mark.slow),
+        pytest.param(
+            "__device__ int table; struct S { __device__ int m(); }; __device__ int S::m() { return 4; }",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            'extern "C" __global__ void of_h(int* p) { *p = 2; } namespace n { __constant__ int table; } using n::table;',
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 @pytest.mark.parametrize("arch", ["sm_80", pytest.param("compute_90", marks=pytest.mark.slow)])
 def test_symbols_are_named_after_their_own_source(tmp_path: Path, space: Workspace, defined: str, arch: str) -> None:
     """NVRTC names what is not inline after the source: never after the one whose beginning was compiled."""
-    start = '// spare\n#include <cuda/atomic>\n#include "common.cuh"\n'
+    start = '// spare\n#include <cooperative_groups.h>\n#include "common.cuh"\n'
     kernel = 'extern "C" __global__ void k{0}(int* p) {{ p[0] = *(int*)&table + {0}; }}\n'
-    files = {f"k{n}.cu": start + kernel.format(n) for n in range(3)}
+    files = {f"k{n}.cu": start + kernel.format(n) for n in range(2)}
     write(tmp_path, {"common.cuh": f"#pragma once\n{defined}\n", **files})
     jobs = [make_job(tmp_path, name, arch, toolkit_headers="auto") for name in files]
     assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)

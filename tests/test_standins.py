@@ -186,7 +186,7 @@ extern "C" __global__ void k(double* d)
         "cuda_fp16.h",
         "cuda_bf16.h",
         "mma.h",
-        "cub/block/block_reduce.cuh",
+        pytest.param("cub/block/block_reduce.cuh", marks=pytest.mark.slow),
         pytest.param("cooperative_groups.h", marks=pytest.mark.slow),
         pytest.param("cuda/std/tuple", marks=pytest.mark.slow),
     ],
