@@ -150,7 +150,9 @@ def outcome(root: Path, dirs: list[str], space: Workspace, store: KernelCache) -
         return False
     if kept is not None:
         assert kept.data == fresh.data
-        assert kept.reads == fresh.reads
+        # after some errors NVRTC's trace is empty in this process, and a compile then counts on everything at hand
+        everything = set(fresh.reads.files) == set(job.unit.closure.files)
+        assert kept.reads == fresh.reads or (everything and set(kept.reads.files) < set(fresh.reads.files))
         assert kept.kernels == fresh.kernels
     store.store(job, fresh)
     assert store.lookup(job) == fresh or kept is not None
