@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,24 @@ from typing import NamedTuple
 
 from hatch_cuda_kernels.cubin import kernel_attributes, read_cubin
 from hatch_cuda_kernels.elf import Elf
+from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.toolchain import probe
 
-__all__ = ["KernelCode", "compile_with_nvcc", "differences", "install_nvcc", "kernel_code"]
+__all__ = ["KernelCode", "compile_with_nvcc", "differences", "install_nvcc", "kernel_code", "promised_kernels"]
 
 _PARAMETERS = 0x17
 """EIATTR_KPARAM_INFO: ordinal, offset and size of one parameter."""
+
+
+def promised_kernels(source: Path) -> set[str]:
+    """The kernels that a file says it gives, in its line `// kernels: a, b<float, 2>`."""
+    match = re.search(r"^// kernels: (.*)$", source.read_text(), re.MULTILINE)
+    assert match is not None
+    kernels = [""]
+    for part in match[1].split(", "):
+        whole = kernels[-1].count("<") == kernels[-1].count(">")
+        kernels[-1:] = [kernels[-1], part] if whole else [f"{kernels[-1]}, {part}"]
+    return {squeeze_name(kernel) for kernel in kernels[1:]}
 
 
 def install_nvcc(folder: Path) -> Path:

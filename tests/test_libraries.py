@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 from jobs import TESTS, make_job, write
-from nvcc import compile_with_nvcc, differences, install_nvcc
+from nvcc import compile_with_nvcc, differences, install_nvcc, promised_kernels
 
 from hatch_cuda_kernels import installed
 from hatch_cuda_kernels.compiler import compile_job
 from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.installed import installed_labels
-from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompileJob
 from hatch_cuda_kernels.sources import ProjectTree, close_over
@@ -154,9 +153,7 @@ def space() -> Iterator[Workspace]:
 
 def promised(name: str) -> set[str]:
     """The kernels that a file says it gives."""
-    match = re.search(r"^// kernels: (.*)$", (FOLDER / f"{name}.cu").read_text(), re.MULTILINE)
-    assert match is not None
-    return {squeeze_name(kernel) for kernel in re.split(r", (?![^<]*>)", match[1])}
+    return promised_kernels(FOLDER / f"{name}.cu")
 
 
 def extension(name: str, **options: str) -> CompileJob:

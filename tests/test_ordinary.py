@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 from jobs import TESTS, make_job
-from nvcc import compile_with_nvcc, differences, install_nvcc
+from nvcc import compile_with_nvcc, differences, install_nvcc, promised_kernels
 
 from hatch_cuda_kernels.compiler import compile_job
-from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage
 
@@ -48,13 +47,7 @@ def space() -> Iterator[Workspace]:
 
 def promised(name: str) -> set[str]:
     """The kernels that a file says it gives."""
-    match = re.search(r"^// kernels: (.*)$", (FOLDER / f"{name}.cu").read_text(), re.MULTILINE)
-    assert match is not None
-    kernels = [""]
-    for part in match[1].split(", "):
-        whole = kernels[-1].count("<") == kernels[-1].count(">")
-        kernels[-1:] = [kernels[-1], part] if whole else [f"{kernels[-1]}, {part}"]
-    return {squeeze_name(kernel) for kernel in kernels[1:]}
+    return promised_kernels(FOLDER / f"{name}.cu")
 
 
 def compiled(name: str, arch: str, space: Workspace) -> CompiledImage:

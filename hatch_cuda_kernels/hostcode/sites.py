@@ -14,9 +14,6 @@ from .declarations import Declaration, Parser
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, WORD, Token
 
-_DEEPEST = 64
-"""Namespaces of a name at most; nobody nests more."""
-
 __all__ = ["File", "Parameter", "Site", "declares", "macro_bodies", "parameters", "split"]
 
 
@@ -56,18 +53,10 @@ class File:
         self.parameters: list[str] = []
         self.defined_at = 0
         self.parser = Parser(text, surroundings)
-        self.paths: dict[Declaration, tuple[str, ...]] = {}
+        self.paths = self.parser.paths
         self._tops: list[Declaration] = []
-        scopes: list[tuple[int, tuple[str, ...]]] = [(len(self.parser.tokens), ())]
         for declaration in self.parser.declarations:
-            while scopes[-1][0] < declaration.first:
-                scopes.pop()
-            path = self.paths[declaration] = scopes[-1][1]
-            if declaration.kind == "scope":
-                words = [t.text for t in self.parser.tokens[declaration.first : declaration.body] if t.kind == WORD]
-                names = [word for word in words if word not in ("inline", "namespace", "extern")]
-                scopes.append((declaration.last, (path + tuple(names))[:_DEEPEST]))
-            elif not self._tops or self._tops[-1].last < declaration.first:
+            if declaration.kind != "scope" and (not self._tops or self._tops[-1].last < declaration.first):
                 self._tops.append(declaration)
 
     def line(self, index: int) -> int:
