@@ -513,6 +513,21 @@ def test_macros_that_bring_more_than_host_code(tmp_path: Path, text: str) -> Non
         assert b", 40;" in image.data
 
 
+def test_macros_that_differ_in_attributes(tmp_path: Path) -> None:
+    """A macro for old functions is another one for each compiler, and brings the same function of the host."""
+    text = (
+        "#include <cstdio>\n#ifdef __GNUC__\n#define OLD(f, hint) f __attribute__((deprecated(hint)))\n"
+        "#elif defined(_MSC_VER)\n#define OLD(f, hint) __declspec(deprecated(hint)) f\n#else\n"
+        "#define OLD(f, hint) f\n#endif\n#define API extern\n"
+        'OLD(API double size_of(int type), // size()\n    "use (\\"row\\") :) instead");\nint wid(float);\n'
+        "__device__ int wid(double) { return 40; }\n"
+    )
+    write(tmp_path, {"k.cu": text + USE % "wid(1.0)" + "void run() { printf(0, size_of(3)); }\n"})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert b", 40;" in image.data
+    assert [(p.line, p.kind, p.name) for p in image.passed_over][:1] == [(10, "function", "size_of")]
+
+
 def test_arguments_that_a_macro_quotes(tmp_path: Path) -> None:
     """A macro that is given to another is expanded first; the text alone does not do that, and is left alone."""
     text = (

@@ -26,6 +26,7 @@ _LONGEST = 1 << 22
 """Characters that a file may grow to."""
 _POSITION = re.compile(r"__LINE__|__COUNTER__|assert")
 """What depends on the place of a use; a use on several lines has no single one."""
+_ATTRIBUTES = frozenset({"__attribute__", "__attribute", "__declspec"})
 _MAY_BE_A_MACRO = re.compile(r"_+\w+|[A-Z][A-Z0-9_]+")
 
 
@@ -51,12 +52,40 @@ def _expansions(parser: Parser) -> Iterator[tuple[int, int, str]]:
     """Start and end of each use that is expanded, and what takes its place."""
     for made in parser.declarations:
         token = parser.tokens[made.first]
-        macro = parser.surroundings.definitions.get(token.text) if token.kind == WORD else None
-        if macro is None or (made.kind != "macro" and not macro.text.rstrip().endswith((";", "}"))):
+        macros = parser.surroundings.definitions.get(token.text, ()) if token.kind == WORD else ()
+        if not macros or (made.kind != "macro" and not all(m.text.rstrip().endswith((";", "}")) for m in macros)):
             continue
-        found = _expansion(parser, made.first, macro)
+        found = _one_expansion(parser, made.first, macros)
         if found is not None and (made.body >= 0 or _brings_host_code(found[0], parser.surroundings)):
             yield token.start, parser.tokens[found[1]].end, found[0]
+
+
+def _one_expansion(parser: Parser, index: int, macros: Sequence[Macro]) -> tuple[str, int] | None:
+    """What a use stands for by each of the definitions, as far as it matters."""
+    found = [shown for macro in macros if (shown := _expansion(parser, index, macro)) is not None]
+    if len(found) < len(macros):
+        return None
+    first, *others = sorted(found, key=lambda shown: len(shown[0]))
+    if not others:
+        return first
+    bare = _without_attributes(first[0])
+    same = all(_without_attributes(shown) == bare for shown, _ in others)
+    made = Parser(f"{first[0]};", parser.surroundings).declarations
+    return first if same and made and all(d.kind == "function" and not d.device for d in made) else None
+
+
+def _without_attributes(text: str) -> list[str]:
+    """The tokens of a text that are in no attribute, in the spelling of GNU or of Microsoft."""
+    found: list[str] = []
+    depth = 0
+    inside = False
+    for token in tokenize(text):
+        inside = inside or token.text in _ATTRIBUTES
+        depth += inside * ((token.text == "(") - (token.text == ")"))
+        if not inside:
+            found.append(token.text)
+        inside = inside and (depth > 0 or token.text != ")")
+    return found
 
 
 def _brings_host_code(shown: str, surroundings: Surroundings) -> bool:
@@ -128,8 +157,8 @@ def _is_early(inside: Sequence[Token], parser: Parser) -> bool:
         if token.kind != WORD:
             continue
         called = index + 1 < len(inside) and inside[index + 1].text == "("
-        macro = around.definitions.get(token.text)
-        if macro is not None and macro.parameters is not None and not called:
+        macros = around.definitions.get(token.text)
+        if macros and not called and all(macro.parameters is not None for macro in macros):
             continue  # the name of one with parameters alone is no use of it
         if token.text in around.macros or (_MAY_BE_A_MACRO.fullmatch(token.text) and token.text not in around.spaces):
             return True

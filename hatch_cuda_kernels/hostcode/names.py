@@ -110,7 +110,7 @@ HOST_HEADERS = re.compile(
       |stdexcept|stop_token|streambuf|string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map
       |unordered_set|valarray|vector|version|csignal|csetjmp|clocale|cctype|cerrno|cfenv|cuchar|cwchar|cwctype
       |cinttypes|cstdarg|bits/.*)
-    |(?:aio|alloca|byteswap|complex|conio|ctype|cpuid|cxxabi|direct|dirent|dlfcn|endian|err|errno|execinfo|fcntl|fenv
+    |(?:aio|alloca|byteswap|complex|conio|ctype|cpuid|cxxabi|direct|dirent|dlfcn|endian|err|errno|error|execinfo|fcntl|fenv
       |fnmatch|ftw|getopt|glob|iconv|immintrin|intrin|inttypes
       |libgen|locale|malloc|math_constants_host|memory|mm_malloc|mman|netdb|nmmintrin|omp|poll|process|pthread|pwd
       |sched|semaphore|setjmp|signal|stdarg|stdnoreturn|strings|syscall|sysexits|syslog|tchar|termios|tgmath|time_host

@@ -80,8 +80,8 @@ class Surroundings:
     """Namespaces that the files open themselves; what is in them is not taken for a library of the host."""
     declared: frozenset[str] = frozenset()
     """Names of types that the files define, and of what they call."""
-    definitions: Mapping[str, Macro] = field(default_factory=dict)
-    """The macros that are the same wherever the files define them."""
+    definitions: Mapping[str, tuple[Macro, ...]] = field(default_factory=dict)
+    """All definitions of a macro in the files, where each can be understood."""
 
     def knows(self, names: Iterable[str]) -> bool:
         """Whether the files have what a name stands for that is qualified with a namespace of theirs."""
@@ -109,11 +109,12 @@ class Surroundings:
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
                     definitions.setdefault(match[1], set()).add(_macro(match[2], match[3]))
+        understood = {name: tuple(filter(None, each)) for name, each in definitions.items()}
         return cls(
             {name: frozenset(words) for name, words in macros.items()},
             frozenset(namespaces),
             frozenset(declared),
-            {name: macro for name, each in definitions.items() if len(each) == 1 for macro in each if macro},
+            {name: each for name, each in understood.items() if len(each) == len(definitions[name])},
         )
 
     @cached_property
