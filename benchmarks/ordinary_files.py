@@ -16,9 +16,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -52,6 +54,9 @@ _CAUSES = {
     "an error in what is left": r"error",
 }
 """Cause -> what its messages say; the first that fits counts."""
+
+
+_OF_LIBRARIES = re.compile(r"_ZN(?:3cub|6thrust)")
 
 
 def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -89,35 +94,70 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
             for count, (job, cubin) in enumerate(zip(rows, taken, strict=True), 1):
                 print(f"\rnvcc: {count}/{len(rows)}", end="", file=sys.stderr, flush=True)
                 result = made[job]
-                if cubin is not None:
-                    rows[job]["nvcc"] = differences(result.data, cubin) if isinstance(result, CompiledImage) else {}
+                if isinstance(cubin, str):
+                    rows[job]["nvcc refuses"] = cubin
+                elif isinstance(result, CompiledImage):
+                    _keep_ours(args, job, result)
+                    rows[job]["nvcc"] = _held_against(args, roots[job], job, result.data, cubin)
+                else:
+                    rows[job]["nvcc"] = {}
     print(file=sys.stderr)
     yield from ({**row, **_outcome(made[job])} for job, row in rows.items())
 
 
-def _by_nvcc(args: argparse.Namespace, root: Path, job: CompileJob) -> bytes | None:
-    """What nvcc makes of the same file, with the same headers; None where it cannot compile it."""
+def _held_against(args: argparse.Namespace, root: Path, job: CompileJob, ours: bytes, theirs: bytes) -> dict[str, str]:
+    """What kernels differ in, as nvcc makes them by itself, and with the option that our compiles have for the list of
+    headers, which has the optimiser choose otherwise at times."""
+    found = differences(ours, theirs, longs_alike=True)
+    still = found
+    if any(what.startswith("machine code") for what in found.values()):
+        traced = _by_nvcc(args, root, job, ["--fdevice-time-trace", str(args.keep / f"{_file_name(job)}.trace")])
+        still = differences(ours, traced, longs_alike=True) if isinstance(traced, bytes) else found
+    for name, what in found.items():
+        if what.startswith("machine code") and not still.get(name, "").startswith("machine code"):
+            found[name] = "machine code, which is the same with nvcc --fdevice-time-trace"
+        elif what == "only with nvcc" and _OF_LIBRARIES.match(name):
+            found[name] = "only with nvcc: a kernel of CUB's or Thrust's device-wide algorithms"
+    return found
+
+
+def _by_nvcc(args: argparse.Namespace, root: Path, job: CompileJob, more: Sequence[str] = ()) -> bytes | str:
+    """What nvcc makes of the same file, with the same headers, or what it says where it cannot compile it.
+
+    It reads NVCC_APPEND_FLAGS, where folders of headers that only host code needs can stand.
+    """
     unit = job.unit
-    options = ["--expt-relaxed-constexpr", "--extended-lambda"]
+    options = ["--expt-relaxed-constexpr", "--extended-lambda", *more]
     options += [f"-I{find_installed(label, root)}" for label in unit.include_dirs]
     options += [f"-D{name}" if value is True else f"-D{name}={value}" for name, value in unit.defines.items()]
     given = unit.options.get("pre-include", [])
     options += [f"-include={name}" for name in ([given] if isinstance(given, str) else given)]
-    options += [f"-I{folder.path}" for folder in installed_roots()]
+    options += [f"-I{folder.path}" for folder in installed_roots()] + [f"-I{sysconfig.get_path('include')}"]
     if unit.options.get("std"):
         options.append(f"-std={unit.options['std']}")
-    content = [str(args.nvcc), str(job.architecture), *options, *(file.sha256 for file in unit.closure.files.values())]
-    target = args.keep / f"{hashlib.sha256(repr(content).encode()).hexdigest()}.cubin"
-    if not target.exists():
+    known = [str(args.nvcc), os.environ.get("NVCC_APPEND_FLAGS"), str(job.architecture), *options]
+    content = repr([*known, *(file.sha256 for file in unit.closure.files.values())]).encode()
+    target = args.keep / f"{_file_name(job)}.{hashlib.sha256(content).hexdigest()[:16]}.nvcc.cubin"
+    said = target.with_suffix(".log")
+    if not target.exists() and not said.exists():
         partial = target.with_suffix(".part")
         try:
             refused = compile_with_nvcc(args.nvcc, root / unit.source, str(job.architecture), partial, options)
         except subprocess.TimeoutExpired:
             refused = "took too long"
         if refused is not None:
-            partial.write_bytes(b"")
-        partial.rename(target)
-    return target.read_bytes() or None
+            partial.write_text(refused, encoding="utf-8")
+        partial.rename(target if refused is None else said)
+    return target.read_bytes() if target.exists() else said.read_text(encoding="utf-8")
+
+
+def _keep_ours(args: argparse.Namespace, job: CompileJob, image: CompiledImage) -> None:
+    """Leave an image beside what nvcc makes, for a closer look."""
+    (args.keep / f"{_file_name(job)}.ours.cubin").write_bytes(image.data)
+
+
+def _file_name(job: CompileJob) -> str:
+    return re.sub(r"\W", "_", f"{job.unit.source}.{job.architecture}")
 
 
 def _outcome(result: CompiledImage | CudaKernelsError) -> dict[str, Any]:
@@ -161,9 +201,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(
             f"\nOf the {len(taken)} that nvcc compiles here, {len(compared)} compile with no edit: {share:.0%}."
         )
-        kinds = Counter(re.sub(r":.*", "", what) for row in compared for what in row["nvcc"].values())
+        kinds = Counter(re.sub(r": \d.*", "", what) for row in compared for what in row["nvcc"].values())
         kernels = sum(row["kernels"] for row in compared)
-        different = sum(count for what, count in kinds.items() if what != "only with nvcc")
+        different = sum(count for what, count in kinds.items() if not what.startswith("only with nvcc"))
         lines += ["", "| held against nvcc | kernels |", "|---|---|"]
         lines.append(f"| the same machine code, parameters and constants | {kernels - different} |")
         lines += [f"| {what} | {count} |" for what, count in kinds.most_common()]

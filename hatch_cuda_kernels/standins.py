@@ -376,16 +376,14 @@ _CLOCKS = """\
 
 _ASSERT = """\
 #undef assert
-#undef __CUDA_KERNELS_ASSERT_TEXT
 #ifdef NDEBUG
 #define assert(e) (static_cast<void>(0))
 #else
-#define __CUDA_KERNELS_ASSERT_TEXT(e) #e
-#define assert(e) ((e) ? static_cast<void>(0) : __assertfail(__CUDA_KERNELS_ASSERT_TEXT(e), __FILE__, __LINE__, \\
-    __PRETTY_FUNCTION__, sizeof(char)))
+#define assert(e) ((e) ? static_cast<void>(0) : __assertfail(#e, __FILE__, __LINE__, __PRETTY_FUNCTION__, sizeof(char)))
 #endif
 """
-"""NVRTC's own `assert` looks at NDEBUG once, before a file begins; the header has to, each time that it is included."""
+"""NVRTC's own `assert` looks at NDEBUG once, before a file begins; the header has to, each time that it is included.
+The message has the expression as it is written, which NVRTC's own expands."""
 _EACH_TIME = ("assert.h", "cassert")
 
 _STRING = """\

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,10 +18,27 @@ from hatch_cuda_kernels.elf import Elf
 from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.toolchain import probe
 
-__all__ = ["KernelCode", "compile_with_nvcc", "differences", "install_nvcc", "kernel_code", "promised_kernels"]
+__all__ = [
+    "PLACES",
+    "KernelCode",
+    "compile_with_nvcc",
+    "differences",
+    "install_nvcc",
+    "kernel_code",
+    "promised_kernels",
+]
 
 _PARAMETERS = 0x17
 """EIATTR_KPARAM_INFO: ordinal, offset and size of one parameter."""
+_INSTRUCTION = 16
+_CONSTANTS, _ADDRESSES = 3, 4
+"""Banks of constants: that of `__constant__` objects, and that of the addresses of others."""
+_WITH_CONSTANT = (3, 5)
+"""Forms of instructions that have an operand in a bank of constants."""
+_LOAD_CONSTANT, _NO_REGISTER = 0xB82, 0xFF
+"""An instruction that may add a register to the offset."""
+PLACES = "places of objects in the bank of addresses"
+"""What kernels differ in that are the same instructions about the same objects."""
 
 
 def promised_kernels(source: Path) -> set[str]:
@@ -73,24 +91,88 @@ def kernel_code(image: bytes) -> dict[str, KernelCode]:
     return found
 
 
+_Place = tuple[str, bytes, int]
+"""Name and first value of an object, and how far into it. A string is its value alone."""
+
+
+class _Objects:
+    """What the instructions of a cubin address by banks of constants: `__constant__` objects, and in another bank the
+    addresses of all others."""
+
+    def __init__(self, image: bytes) -> None:
+        elf = Elf(image)
+        names = [name for name, _ in elf.symbols()]
+        symbols = [*struct.iter_unpack("<IBBHQQ", elf.content(".symtab"))]
+        self.places: dict[tuple[int, int], _Place] = {}
+        sections = {number: section.name for number, section in enumerate(elf.sections)}
+
+        def known(index: int) -> tuple[str, bytes]:
+            _, _, _, section, value, size = symbols[index]
+            content = elf.content(sections.get(section, ""))[value : value + size]
+            text = re.match(r"\$str|__unnamed_|__PRETTY_FUNCTION__", names[index])
+            return "" if text else re.sub(r"(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}", r"\1", names[index]), content
+
+        for section, form in ((".rel", "<QQ"), (".rela", "<QQq")):
+            for offset, info, *_ in struct.iter_unpack(form, elf.content(f"{section}.nv.constant{_ADDRESSES}")):
+                self.places |= {(_ADDRESSES, offset + half): (*known(info >> 32), half) for half in (0, 4)}
+        for index, (_, _, _, section, value, size) in enumerate(symbols):
+            if sections.get(section) == f".nv.constant{_CONSTANTS}":
+                self.places |= {(_CONSTANTS, value + at): (*known(index), at) for at in range(size)}
+
+    def operand(self, instruction: bytes) -> _Place | None:
+        """What an instruction with an operand `c[bank][offset]` addresses."""
+        word = int.from_bytes(instruction[4:8], "little")
+        bank, offset = word >> 22 & 0x1F, word >> 6 & 0xFFFC
+        code = int.from_bytes(instruction[:2], "little") & 0xFFF
+        known = code >> 9 in _WITH_CONSTANT and (code != _LOAD_CONSTANT or instruction[3] == _NO_REGISTER)
+        return self.places.get((bank, offset)) if known else None
+
+    def offset(self, instruction: bytes) -> _Place | None:
+        """What an instruction may mean that puts an offset into a register, which another one then uses."""
+        return self.places.get((_ADDRESSES, int.from_bytes(instruction[4:8], "little")))
+
+
+def _is_same(mine: _Place | None, its: _Place | None) -> bool:
+    """Whether two places are the same. A file names itself by its whole path to nvcc."""
+    if mine is None or its is None:
+        return False
+    return mine == its or (mine[0] == its[0] == "" and its[1].endswith(b"/" + mine[1]) and mine[2] == its[2])
+
+
+def _compared(ours: bytes, theirs: bytes, left: _Objects, right: _Objects) -> str | None:
+    """In what two pieces of machine code differ, None where they are the same instructions about the same objects."""
+    found = None
+    for start in range(0, max(len(ours), len(theirs)), _INSTRUCTION):
+        one, other = ours[start : start + _INSTRUCTION], theirs[start : start + _INSTRUCTION]
+        operands = left.operand(one), right.operand(other)
+        if one == other and (operands == (None, None) or _is_same(*operands)):
+            continue
+        same = _is_same(*operands) or (one != other and _is_same(left.offset(one), right.offset(other)))
+        if not same or one[:4] + one[8:] != other[:4] + other[8:]:
+            different = sum(a != b for a, b in zip(ours, theirs, strict=False))
+            return f"machine code: {different} bytes of {len(ours)} and {len(theirs)}"
+        found = PLACES
+    return found
+
+
 def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dict[str, str]:
     """Symbol of each kernel that two cubins do not have alike -> in what it differs.
 
     `longs_alike`: `long` and `long long` are one in symbols, since `int64_t` is the first by the C library of Linux,
     and the second by libcu++.
     """
-    left, right = kernel_code(ours), kernel_code(theirs)
-    if longs_alike:
-        alike = str.maketrans("xy", "lm")
-        left = {name.translate(alike): code for name, code in left.items()}
-        right = {name.translate(alike): code for name, code in right.items()}
+    alike = str.maketrans("xy", "lm") if longs_alike else {}
+    left = {name.translate(alike): code for name, code in kernel_code(ours).items()}
+    right = {name.translate(alike): code for name, code in kernel_code(theirs).items()}
+    objects = _Objects(ours), _Objects(theirs)
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
     found |= dict.fromkeys(sorted(right.keys() - left.keys()), "only with nvcc")
     for name in sorted(left.keys() & right.keys()):
         one, other = left[name], right[name]
         if one.parameters != other.parameters:
             found[name] = "parameters"
-        elif one != other:
-            different = sum(a != b for a, b in zip(one.code, other.code, strict=False))
-            found[name] = f"machine code: {different} bytes of {len(one.code)} and {len(other.code)}"
+        elif one.constants != other.constants:
+            found[name] = "constants"
+        elif what := _compared(one.code, other.code, *objects):
+            found[name] = what
     return found

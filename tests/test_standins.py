@@ -243,6 +243,13 @@ def test_assertions(tmp_path: Path, space: Workspace) -> None:
             assert on == {f"_Z{len(name)}{name}Pi" for name, _, expected in steps[first:] if expected}
 
 
+def test_assertions_are_named_as_written(tmp_path: Path, space: Workspace) -> None:
+    """The message has the expression of the file, not what macros in it stand for."""
+    text = "#include <cassert>\n#define LIMIT 77\n__global__ void k(int *p) { assert(*p < LIMIT && *p != '%'); }\n"
+    image = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto")
+    assert b"*p < LIMIT && *p != '%'\0" in image.data
+
+
 def test_own_header_wins(tmp_path: Path, space: Workspace) -> None:
     """A header of the project comes before a stand-in of that name."""
     files = {"k.cu": "#include <cstdint>\n" + KERNEL.replace("1", "MINE"), "include/cstdint": "#define MINE 5\n"}
