@@ -425,8 +425,13 @@ def _c_headers() -> dict[str, str]:
 
 FIRST = "first"
 """Folder among the stand-ins that comes before the toolkit's headers on the search path."""
-HIDDEN = ("thrust/detail/complex/stream.h",)
-"""Headers of the toolkit that are for the host alone and that its headers for both sides include all the same."""
+HIDDEN = {
+    "cuda_bf16.hpp": "#include <cuda_bf16.h>\n",
+    "cuda_fp16.hpp": "#include <cuda_fp16.h>\n",
+    "thrust/detail/complex/stream.h": "",
+}
+"""Headers of the toolkit that NVRTC cannot read -> what is in them for the device. The first two it has built in; they
+undefine what they begin with. The last is for the host alone, and headers for both sides include it all the same."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -450,7 +455,7 @@ def standins() -> Mapping[str, bytes]:
 def standins_digest() -> str:
     """SHA-256 over all stand-ins, in hex: part of the key of every compile that may read one."""
     state = hashlib.sha256()
-    for header, text in [*standins().items(), *((name, b"") for name in HIDDEN)]:
+    for header, text in [*standins().items(), *((name, text.encode()) for name, text in HIDDEN.items())]:
         state.update(b"%d %s %d " % (len(header), header.encode(), len(text)) + text)
     return state.hexdigest()
 
@@ -461,10 +466,10 @@ def write_standins(target: Path) -> Path:
         staging = Path(tempfile.mkdtemp(prefix="standins-", dir=target.parent))
         for header, text in standins().items():
             (staging / header).write_bytes(text)
-        for header in HIDDEN:
+        for header, body in HIDDEN.items():
             path = staging / FIRST / header
-            path.parent.mkdir(parents=True)
-            path.write_bytes(b"#pragma once\n")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#pragma once\n{body}", encoding="ascii")
         with contextlib.suppress(OSError):
             staging.rename(target)
         shutil.rmtree(staging, ignore_errors=True)

@@ -201,6 +201,24 @@ def test_toolkit_headers(tmp_path: Path, space: Workspace, header: str, monkeypa
     assert compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto").data == image.data
 
 
+@pytest.mark.parametrize("kind", ["fp16", "bf16"])
+@pytest.mark.parametrize("order", [("h", "hpp"), ("hpp", "h"), ("hpp",)], ids="-".join)
+def test_what_the_compiler_has_built_in(tmp_path: Path, space: Workspace, kind: str, order: tuple[str, ...]) -> None:
+    """`cuda_fp16.hpp` besides `cuda_fp16.h`, which costs nothing with nvcc, changes nothing."""
+    use = {"fp16": "__half", "bf16": "__nv_bfloat16"}[kind]
+    text = f"__global__ void k({use} *p) {{ *p = __hadd(p[0], p[1]); }}\n"
+    images = [
+        compile_files(
+            tmp_path,
+            {"k.cu": "".join(f"#include <cuda_{kind}.{suffix}>\n" for suffix in suffixes) + text},
+            space,
+            toolkit_headers="auto",
+        )
+        for suffixes in (("h",), order)
+    ]
+    assert images[0].data == images[1].data
+
+
 USE_OF_HOST_TYPE = KERNEL.replace("*p = 1", "std::vector<int> v; *p = v.size()")
 
 
