@@ -38,7 +38,7 @@ from pathspec import GitIgnoreSpec
 from hatch_cuda_kernels.hostcode.names import HOST_HEADERS
 from hatch_cuda_kernels.installed import installed_labels
 from hatch_cuda_kernels.modules import ModuleSpec
-from hatch_cuda_kernels.sources import scan_text
+from hatch_cuda_kernels.scanning import scan_text
 from hatch_cuda_kernels.standins import standins
 
 if sys.version_info >= (3, 11):

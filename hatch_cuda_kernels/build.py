@@ -35,7 +35,8 @@ from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, PlacedImage, Unit, make_unit
 from .pool import Pool, Result
 from .sbom import Origin
-from .sources import ProjectTree
+from .scans import RememberedScans
+from .sources import ProjectTree, Scans
 from .toolchain import Toolchain, check_pins, detect
 
 __all__ = ["Built", "Put", "Reporter", "build_packages", "make_units"]
@@ -54,9 +55,9 @@ class Built:
     """Every image, and what it was made of."""
 
 
-def make_units(config: Config, root: Path, specs: Sequence[ModuleSpec]) -> list[Unit]:
+def make_units(root: Path, specs: Sequence[ModuleSpec], scans: Scans | None = None) -> list[Unit]:
     """Read every module's source and headers. Raises ConfigurationError with all that cannot be read."""
-    tree = ProjectTree(root)
+    tree = ProjectTree(root, scans)
     units: list[Unit] = []
     problems: dict[str, None] = {}
     for spec in specs:
@@ -92,9 +93,9 @@ def _build(
         from .executor import check_executor
 
         check_executor(config.executor)
-    units = make_units(config, root, specs)
     places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
-    with KernelCache.open(places, max_size=config.cache_max_size) as cache:
+    with KernelCache.open(places, max_size=config.cache_max_size) as cache, RememberedScans(cache, specs) as scans:
+        units = make_units(root, specs, scans)
         toolchain = detect(cache, pool.ask_toolchain)
         check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
         targets = [_architectures(spec, toolchain, where) for spec in specs]

@@ -103,15 +103,19 @@ class Live:
     @functools.cached_property
     def units(self) -> Mapping[str, Unit]:
         """Translation units by module, read once per process."""
+        from .cache import KernelCache
         from .installed import installed_problem, is_installed
         from .plan import make_unit
+        from .scans import RememberedScans
         from .sources import ProjectTree
 
-        tree = ProjectTree(self.editable.root)
-        for label in {folder: None for spec in self.specs.values() for folder in spec.include_dirs}:
-            if is_installed(label, tree.root) and (wrong := installed_problem(label, tree.root)):
+        root, specs = self.editable.root, self.specs.values()
+        for label in {folder: None for spec in specs for folder in spec.include_dirs}:
+            if is_installed(label, root) and (wrong := installed_problem(label, root)):
                 raise ConfigurationError(f"{self.name} is installed as editable, and its include-packages: {wrong}")
-        return {spec.name: make_unit(tree, self.name, spec) for spec in self.specs.values()}
+        with KernelCache.from_environment() as cache, RememberedScans(cache, specs) as scans:
+            tree = ProjectTree(root, scans)
+            return {spec.name: make_unit(tree, self.name, spec) for spec in specs}
 
     @property
     def compiler(self) -> tuple[int, int]:

@@ -31,7 +31,8 @@ from .machine import memory_folder
 from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
-from .sources import SourceFile, scan_text, text_problem
+from .scanning import scan_text
+from .sources import SourceFile, text_problem
 from .standins import FIRST, write_standins
 from .toolchain import INSTALL_HINT, import_nvrtc
 from .toolkit import (

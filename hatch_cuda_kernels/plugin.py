@@ -126,7 +126,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         config = self._config()
         packages = self._packages()
         specs = self._modules(config, packages)
-        make_units(config, Path(self.root), specs)
+        make_units(Path(self.root), specs)
         assert self._staging is not None
         staged = self._staging.add("editable.json", describe_editable(Path(self.root), packages, specs))
         build_data["extra_metadata"][str(staged)] = EDITABLE_FILE
@@ -136,7 +136,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         config = self._config()
         packages = self._packages()
         specs = self._modules(config, packages)
-        units = make_units(config, Path(self.root), specs)
+        units = make_units(Path(self.root), specs)
         builder = self.build_config.builder
         shipped = {file.relative_path.replace(os.sep, "/") for file in builder.recurse_included_files()}
         problems = {

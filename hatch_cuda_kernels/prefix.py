@@ -23,7 +23,8 @@ from functools import lru_cache
 from .costs import guess
 from .manifest import compact_json
 from .plan import CompileJob, Unit
-from .sources import join_label, scan_text, without_comments
+from .scanning import scan_text, without_comments
+from .sources import join_label
 
 __all__ = ["Prefix", "files_of", "includes_more", "leading_directives", "shared_prefixes", "with_stop"]
 

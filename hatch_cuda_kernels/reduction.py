@@ -31,7 +31,8 @@ from .manifest import Omission
 from .nvrtc import RefusalError, Shown, Workspace, compile_shown
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Unit
-from .sources import join_label, without_comments
+from .scanning import without_comments
+from .sources import join_label
 
 __all__ = ["compile_passing", "refuse_host_code", "what_to_list"]
 

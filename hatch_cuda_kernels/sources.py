@@ -19,25 +19,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from .errors import ConfigurationError
 from .installed import find_installed, is_installed, narrowed_installed
+from .scanning import ASKED_INDIRECTLY, Include, Scan, scan_text, without_comments
 
 __all__ = [
     "Closure",
-    "Include",
     "ProjectTree",
-    "Scan",
+    "Scans",
     "SourceFile",
     "Tree",
     "close_over",
     "join_label",
     "merge_closures",
-    "scan_text",
     "text_problem",
     "walk_files",
-    "without_comments",
 ]
 
 _MAX_COMPUTED = 8192
@@ -45,105 +43,7 @@ _MAX_FILE = 64 << 20
 _HEADER_SUFFIXES = tuple(".h .hh .hpp .hxx .h++ .cuh .cu .inl .inc .ipp .tpp .txx .impl .def .ixx".split())
 """What an include whose operand cannot be told may read: other files are never taken, staged or shipped for it."""
 _SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules"})
-
-
-class Include(NamedTuple):
-    """One thing that a directive or `__has_include` asks for."""
-
-    spelling: str
-    quoted: bool
-    every: bool = False
-    """Whether all matches along the search path count (`#include_next`), not the first alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scan:
-    """What a text could make the preprocessor read, or vary with."""
-
-    includes: tuple[Include, ...]
-    computed: tuple[str, ...]
-    """Operands that are not literals, such as the MACRO of `#include MACRO`."""
-    names_file: bool
-    """Whether the text can embed its own path (`__FILE__`, `assert`)."""
-    names_time: bool
-    """Whether the text asks for the date or time of compilation."""
-
-
-_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
-_LEXEME = re.compile(
-    rb"(?P<header>^[ \t]*(?:\#|%:)[ \t]*(?:include|include_next|import)[ \t]*<[^>\n]*>)"
-    rb"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
-    rb'|(?P<literal>(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\((?:.*?\)(?P=mark)"|.*\Z)'
-    rb"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|(?<![\w])\.?\d(?:'?[\w.])*)",
-    re.DOTALL | re.MULTILINE,
-)
-_DIRECTIVE = re.compile(
-    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*(?P<name>include_next|include|import|embed)\b[ \t\f\v]*(?P<operand>[^\r\n]*)",
-    re.MULTILINE,
-)
-_HAS_INCLUDE = re.compile(
-    rb"\b__has_(?P<name>include_next|include|embed)\b[ \t\f\v]*\([ \t\f\v]*"
-    rb"(?P<operand><[^>\r\n]*>|\"[^\"\r\n]*\"|[^)\r\n]*)"
-)
-_OBJECT_MACRO = re.compile(
-    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)(?:[ \t\f\v]+(?P<body>[^\r\n]*))?[\r]?$",
-    re.MULTILINE,
-)
-_FUNCTION_MACRO = re.compile(
-    rb"^[ \t\f\v]*(?:\#|%:)[ \t\f\v]*define[ \t\f\v]+(?P<name>[A-Za-z_]\w*)"
-    rb"\((?P<parameters>[^)\r\n]*)\)(?P<body>[^\r\n]*)",
-    re.MULTILINE,
-)
 _CALL = re.compile(r"([A-Za-z_]\w*)[ \t]*\([ \t]*([\w./-]+)[ \t]*\)")
-_HAS = re.compile(rb"\b__has_(?:include_next|include|embed)?\b")
-_INDIRECT = "__has_include"
-"""Stands among computed operands for a question that a macro asks in the text's place."""
-_FILE_NAMES = re.compile(rb"\b__(?:BASE_)?FILE__\b|\bassert\b|\b__builtin_FILE\b|\bsource_location\b")
-_TIME_NAMES = re.compile(rb"\b__(?:DATE|TIME|TIMESTAMP)__\b")
-
-
-def without_comments(data: bytes) -> bytes:
-    """A source's text with a space for each comment, and spliced lines joined."""
-    text = _SPLICE.sub(b"", data)
-    return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)
-
-
-def scan_text(data: bytes) -> Scan:
-    """Find every include that some set of macros could make active. Comments and string literals are not code."""
-    return _scan_code(without_comments(data))
-
-
-def _scan_code(text: bytes) -> Scan:
-    includes: dict[Include, None] = {}
-    computed: dict[str, None] = {}
-    for match in [*_DIRECTIVE.finditer(text), *_HAS_INCLUDE.finditer(text)]:
-        operand = match["operand"].strip()
-        literal = re.match(rb'<([^>]+)>|"([^"]+)"', operand)
-        if literal:
-            name = os.fsdecode(literal[1] or literal[2])
-            includes[Include(name, literal[1] is None, match["name"] == b"include_next")] = None
-        elif operand:
-            computed[os.fsdecode(operand)] = None
-    if _asks_indirectly(text):
-        computed[_INDIRECT] = None
-    return Scan(
-        includes=tuple(includes),
-        computed=tuple(computed),
-        names_file=bool(_FILE_NAMES.search(text)),
-        names_time=bool(_TIME_NAMES.search(text)),
-    )
-
-
-def _asks_indirectly(text: bytes) -> bool:
-    """Whether `__has_include` stands elsewhere than in front of its operand: in a macro's body, or pasted together."""
-    for match in _HAS.finditer(text):
-        line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.start()]
-        if re.match(rb"[ \t\f\v]*(?:#|%:)[ \t\f\v]*define\b", line):
-            return True
-        tested = re.search(rb"\bdefined[ \t]*\(?[ \t]*$|\bifn?def[ \t]+$|\belifn?def[ \t]+$", line)
-        if not tested and not re.match(rb"[ \t\f\v]*\(", text[match.end() : match.end() + 80]):
-            return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -166,20 +66,7 @@ class SourceFile:
     @cached_property
     def scan(self) -> Scan:
         """What it could include."""
-        return _scan_code(self.code)
-
-    @cached_property
-    def macros(self) -> tuple[list[tuple[str, str]], list[tuple[str, tuple[str, str]]]]:
-        """The macros that it defines: (name, body), and (name, (parameters, body)) of function-like ones."""
-        plain = [
-            (os.fsdecode(match["name"]), os.fsdecode((match["body"] or b"").strip()))
-            for match in _OBJECT_MACRO.finditer(self.code)
-        ]
-        called = [
-            (os.fsdecode(match["name"]), (os.fsdecode(match["parameters"].strip()), os.fsdecode(match["body"].strip())))
-            for match in _FUNCTION_MACRO.finditer(self.code)
-        ]
-        return plain, called
+        return scan_text(self.data)
 
 
 def text_problem(data: bytes) -> str | None:
@@ -205,11 +92,19 @@ class Tree(Protocol):
         """Labels of all files in that folder and below it."""
 
 
+class Scans(Protocol):
+    """Where scans are remembered between processes; see scans.py."""
+
+    def of(self, file: SourceFile) -> Scan:
+        """The scan of a file, which is not made anew where its bytes were scanned before."""
+
+
 class ProjectTree:
     """The files of a project's folder and of installed packages (see installed.py), each read at most once."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, scans: Scans | None = None) -> None:
         self.root = root
+        self._scans = scans
         self._files: dict[str, SourceFile | None] = {}
 
     def path(self, label: str) -> Path:
@@ -221,8 +116,14 @@ class ProjectTree:
         if label not in self._files:
             narrowed = narrowed_installed(label, self.root) if is_installed(label, self.root) else None
             data = narrowed or _read_regular(self.path(label), label)
-            self._files[label] = None if data is None else SourceFile(label, data.removeprefix(b"\xef\xbb\xbf"))
+            self._files[label] = None if data is None else self._file(label, data.removeprefix(b"\xef\xbb\xbf"))
         return self._files[label]
+
+    def _file(self, label: str, data: bytes) -> SourceFile:
+        file = SourceFile(label, data)
+        if self._scans is not None:
+            vars(file)["scan"] = self._scans.of(file)  # where its cached property keeps it
+        return file
 
     def files_below(self, label: str) -> Iterator[str]:
         """See Tree."""
@@ -396,7 +297,7 @@ class _Walk:
         """Follow includes whose operand is a macro, now that all other files are known."""
         computed = [(file.label, operand) for file in self.files.values() for operand in file.scan.computed]
         if any("__has_" in str(value) for value in defines.values()):
-            computed.append((next(iter(self.files)), _INDIRECT))
+            computed.append((next(iter(self.files)), ASKED_INDIRECTLY))
         if not computed:
             return
         macros = _Macros(self.files.values(), defines)
@@ -428,11 +329,10 @@ class _Macros:
         }
         self.functions: dict[str, set[tuple[str, str]]] = {}
         for file in files:
-            plain, called = file.macros
-            for name, body in plain:
+            for name, body in file.scan.objects:
                 self.objects.setdefault(name, set()).add(body)
-            for name, found in called:
-                self.functions.setdefault(name, set()).add(found)
+            for name, parameters, body in file.scan.functions:
+                self.functions.setdefault(name, set()).add((parameters, body))
 
     def literals(self, operand: str, depth: int = 0) -> list[Include] | None:
         """All header names that `operand` can stand for, or None where that cannot be told."""

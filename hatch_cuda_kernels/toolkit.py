@@ -96,14 +96,14 @@ def installed_roots() -> tuple[HeaderRoot, ...]:
         for folder, header in _WHEEL_FOLDERS:
             if Path(entry, folder, header).is_file():
                 paths[str(Path(entry, folder))] = None
-    try:
-        from cuda.pathfinder import locate_nvidia_header_directory
-    except ImportError:
-        return tuple(HeaderRoot(path=path, version=_version(Path(path))) for path in paths)
-    for name in _LIBRARIES if not paths else ():
-        found = locate_nvidia_header_directory(name)
-        if found is not None and found.found_via in _WHEELS and found.abs_path:
-            paths[found.abs_path] = None
+    if not paths:
+        with contextlib.suppress(ImportError):
+            from cuda.pathfinder import locate_nvidia_header_directory
+
+            for name in _LIBRARIES:
+                found = locate_nvidia_header_directory(name)
+                if found is not None and found.found_via in _WHEELS and found.abs_path:
+                    paths[found.abs_path] = None
     return tuple(HeaderRoot(path=path, version=_version(Path(path))) for path in paths)
 
 

@@ -21,7 +21,7 @@ from hatch_cuda_kernels.editable import hook_table
 from hatch_cuda_kernels.errors import ConfigurationError
 from hatch_cuda_kernels.manifest import squeeze_name
 from hatch_cuda_kernels.plan import CompiledImage
-from hatch_cuda_kernels.sources import scan_text
+from hatch_cuda_kernels.scanning import scan_text
 
 SETTINGS = settings(
     max_examples=150, derandomize=True, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -14,17 +14,8 @@ from pathlib import Path
 import pytest
 
 from hatch_cuda_kernels import ConfigurationError
-from hatch_cuda_kernels.sources import (
-    Closure,
-    Include,
-    ProjectTree,
-    Scan,
-    close_over,
-    join_label,
-    scan_text,
-    text_problem,
-    walk_files,
-)
+from hatch_cuda_kernels.scanning import Include, Scan, scan_text
+from hatch_cuda_kernels.sources import Closure, ProjectTree, close_over, join_label, text_problem, walk_files
 
 
 def scanned(text: str | bytes) -> Scan:
@@ -83,6 +74,9 @@ class TestDirectives:
             "float x = .5f, y = 1e5'0;\n#include \"a.h\"\nchar c = '\"';",
             '//*\n#include "a.h"\n//*/',
             '#if 1 //\\\n#include "b.h"\n#include "a.h"',
+            'x #include <b//c.h> /*\n#include "a.h"',
+            'int x; /* */ #include <b//c.h> /*\n#include "a.h"',
+            'auto s = 1.R"(/*)"; /*\n"*/\n#include "a.h"',
         ],
     )
     def test_are_found(self, text: str) -> None:

@@ -89,7 +89,7 @@ def fill(root: Path, location: Path) -> None:
     images: dict[str, CompiledImage] = {}
     with workspace() as space, KernelCache.open(str(location)) as cache:
         toolchain = detect(cache, probe)
-        for unit in make_units(config, root, specs):
+        for unit in make_units(root, specs):
             for arch in ARCHS:
                 job = make_job(unit, Architecture.parse(arch), toolchain)
                 image = images.get(arch) or images.setdefault(arch, compile_job(job, space))

@@ -99,7 +99,7 @@ def project_jobs(config: Config, root: Path, specs: Iterable[ModuleSpec], toolch
     """The jobs that a build of the project would look up."""
     specs = list(specs)
     jobs = []
-    for spec, unit in zip(specs, make_units(config, root, specs), strict=True):
+    for spec, unit in zip(specs, make_units(root, specs), strict=True):
         architectures, problems = expand_architectures(spec.archs, supported=lambda: toolchain.supported)
         if problems:
             raise ConfigurationError("\n".join(problems))

@@ -16,7 +16,8 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from ..errors import ConfigurationError
-from ..sources import Include, ProjectTree, SourceFile, join_label, walk_files, without_comments
+from ..scanning import Include, without_comments
+from ..sources import ProjectTree, SourceFile, join_label, walk_files
 from ..standins import standins
 from .templates import Kernel, defines_kernel_macro, find_instances, find_kernels
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..sources import without_comments
+from ..scanning import without_comments
 
 __all__ = ["Kernel", "defines_kernel_macro", "find_instances", "find_kernels"]
 
