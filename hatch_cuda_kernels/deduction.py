@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from .hostcode import PassedOver, Surroundings, make_probe, prelude
+from .installed import is_of_library
 from .instances import Instances
 from .nvrtc import Shown, Workspace, front_end_log
 from .plan import CompileJob
@@ -27,9 +28,10 @@ def deduce(
     What the compiler does not know of the host is declared, and it is asked again.
     """
     unit = job.unit
-    texts = {label: file.data for label, file in unit.closure.files.items()}
-    probe = make_probe(texts, around, {label: found.passed for label, found in passed.items()})
-    ahead = prelude(dataclasses.replace(found, data=texts[label]) for label, found in passed.items())
+    libraries = {label: found.data for label, found in passed.items() if is_of_library(label)}
+    files = {label: file.data for label, file in unit.closure.files.items() if label not in libraries}
+    probe = make_probe(files, around, {label: passed[label].passed for label in files}, libraries)
+    ahead = prelude(dataclasses.replace(found, data=files.get(label, found.data)) for label, found in passed.items())
     options = {name: value for name, value in unit.options.items() if name in _OPTIONS}
     plain = dataclasses.replace(job, unit=dataclasses.replace(unit, options=options))
     for _ in range(_TRIES):

@@ -19,7 +19,15 @@ from pathlib import Path
 
 from .libraries import LIBRARIES, narrowed
 
-__all__ = ["INSTALLED", "find_installed", "installed_labels", "installed_problem", "is_installed", "narrowed_installed"]
+__all__ = [
+    "INSTALLED",
+    "find_installed",
+    "installed_labels",
+    "installed_problem",
+    "is_installed",
+    "is_of_library",
+    "narrowed_installed",
+]
 
 INSTALLED = "site-packages"
 """First part of the labels of installed headers."""
@@ -35,6 +43,11 @@ def installed_labels(spelling: str) -> list[str]:
 def is_installed(label: str, root: Path) -> bool:
     """Whether a label is that of an installed package's file. A folder of the project by that name comes first."""
     return label.startswith(f"{INSTALLED}/") and not (root / INSTALLED).exists()
+
+
+def is_of_library(label: str) -> bool:
+    """Whether a label is that of a header of a library that is known by its headers for device code."""
+    return label.startswith(tuple(f"{INSTALLED}/{package}/" for package in LIBRARIES))
 
 
 def find_installed(label: str, root: Path) -> Path:

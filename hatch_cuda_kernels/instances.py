@@ -109,7 +109,10 @@ class Instances:
         error = next((match["text"] for match in _ERROR.finditer(log) if match["file"] != _NAME_MAP), "")
         for match in _INSTANTIATION.finditer(log):
             name = match["name"].rpartition("::")[2]
-            given = [part.partition("=")[2] for part in match["given"].replace(" ", "").split(",")]
+            given = [
+                part.partition("=")[2]
+                for part in match["given"].replace(" ", "").replace("__nv_bool", "bool").split(",")
+            ]
             those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
             exact = [text for text in those if _stands_for(text, given)]
             failed |= dict.fromkeys(exact or those, error)

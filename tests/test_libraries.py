@@ -9,6 +9,7 @@ import re
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from jobs import TESTS, make_job, write
@@ -110,6 +111,38 @@ class TestNarrowed:
         job = make_job(write(small, {"k.cu": text}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
         with workspace() as space, pytest.raises(CompilationError, match="Tensor"):
             compile_job(job, space)
+
+
+class TestDispatches:
+    """Dispatches over the types of tensors, whose device types are the library's own."""
+
+    SCALE = (
+        "#include <torch/extension.h>\n"
+        "template <typename T> __global__ void scale(T *x, long long n) { x[n] = x[0]; }\n"
+        "template <typename T> void run(at::Tensor t) { scale<<<1, 1>>>(t.data_ptr<T>(), t.size(0)); }\n"
+    )
+
+    USES: ClassVar = {
+        'AT_DISPATCH_FLOATING_TYPES_AND_HALF(t.scalar_type(), "s", [&] { run<scalar_t>(t); });': "double float H",
+        'AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::ScalarType::Bool, t.type(), "s", ([&] {\n'
+        "run<scalar_t>(t); }));": "double float H bool",
+        'AT_DISPATCH_V2(t.scalar_type(), "s", AT_WRAP([&] { int a = 0, b = a; (void)b; run<scalar_t>(t); }),\n'
+        "AT_EXPAND(AT_FLOATING_TYPES), at::kInt);": "double float int",
+        "switch (t.scalar_type()) { case at::ScalarType::Half: run<at::Half>(t); break;\n"
+        "case torch::kInt32: run<int>(t); break; default: TORCH_CHECK(false, toString(t)); }": "H int",
+        "const at::cuda::OptionalCUDAGuard guard(device_of(t)); auto s = at::cuda::getCurrentCUDAStream();\n"
+        "scale<<<1, 1, 0, s>>>(t.packed_accessor32<float, 2, torch::RestrictPtrTraits>().data(), 1);": "float",
+    }
+
+    @pytest.mark.parametrize(("use", "types"), USES.items(), ids=["and-half", "and2", "v2", "switch", "accessor"])
+    def test_instances(self, small: Path, use: str, types: str) -> None:
+        """Every type of a dispatch is an instance, and what no kernel depends on costs none."""
+        text = self.SCALE + f"void f(at::Tensor t) {{\n{use}\n}}\n"
+        job = make_job(write(small, {"k.cu": text}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
+        with workspace() as space:
+            image = compile_job(job, space)
+        assert set(image.kernels) == {f"scale<{'c10::Half' if kind == 'H' else kind}>" for kind in types.split()}
+        assert not image.warnings
 
 
 class TestNotInstalled:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["ANYTHING", "BRACED", "METHODS", "declarations"]
+from .tensortypes import tensor_types
+
+__all__ = ["ANYTHING", "BRACED", "declarations"]
 
 _NAMESPACE = "hatch_cuda_kernels_host"
 ANYTHING = f"{_NAMESPACE}::anything"
@@ -181,156 +183,16 @@ template <class T, class...> struct host_vector : {_NAMESPACE}::sequence<T> {{
 }}
 """
 
-_METHODS = """
-    to contiguous view reshape flatten clone detach transpose permute squeeze unsqueeze select slice narrow t
-    expand expand_as cpu cuda type_as zero_ fill_ copy_ add add_ sub mul mul_ div div_ sum mean max min abs index
-    index_select gather repeat toType view_as new_empty new_zeros empty_like zeros_like resize_ set_requires_grad
-    masked_select nonzero sort argsort cumsum matmul mm bmm round floor ceil exp log sqrt pow clamp grad
-"""
-METHODS = frozenset(_METHODS.split())
-"""Members of tensors; some functions are called like them."""
-_TYPES = {
-    "Byte": "unsigned char",
-    "Char": "signed char",
-    "Short": "short",
-    "Int": "int",
-    "Long": "long",
-    "Half": "c10::Half",
-    "Float": "float",
-    "Double": "double",
-    "Bool": "bool",
-    "BFloat16": "c10::BFloat16",
-}
-_SMALL = "".join(
-    f"struct {name} {{ {name}(); template <class A> {name}(A); operator float() const; unsigned short x; }};\n"
-    for name in ("Half", "BFloat16")
-)
-_TORCH = f"""
-namespace c10 {{
-{_SMALL}
-enum class ScalarType : signed char {{ {", ".join(_TYPES)}, Undefined }};
-struct Device {{ template <class... A> Device(A &&...); int index() const; bool is_cuda() const; }};
-struct TensorOptions {{
-    template <class... A> TensorOptions(A &&...);
-    {_many("template <class... A> TensorOptions", "dtype device layout requires_grad", "(A &&...) const;")}
-}};
-{" ".join(f"constexpr ScalarType k{name} = ScalarType::{name};" for name in _TYPES)}
-constexpr ScalarType kFloat32 = ScalarType::Float, kFloat64 = ScalarType::Double, kFloat16 = ScalarType::Half;
-constexpr ScalarType kInt32 = ScalarType::Int, kInt64 = ScalarType::Long, kInt16 = ScalarType::Short;
-constexpr ScalarType kInt8 = ScalarType::Char, kUInt8 = ScalarType::Byte;
-template <class T> struct optional : {_NAMESPACE}::owner<T> {{
-    template <class... A> optional(A &&...);
-    bool has_value() const;
-    T &value() const;
-    template <class A> T value_or(A &&) const;
-}};
-template <class T> struct ArrayRef : {_NAMESPACE}::sequence<T> {{ template <class... A> ArrayRef(A &&...); }};
-using IntArrayRef = ArrayRef<long>;
-namespace cuda {{
-struct CUDAStream {{ operator cudaStream_t() const; cudaStream_t stream() const; }};
-{_many("template <class... A> CUDAStream", "getCurrentCUDAStream getStreamFromPool getDefaultCUDAStream", "(A &&...);")}
-struct CUDAGuard {{ template <class... A> CUDAGuard(A &&...); }};
-struct OptionalCUDAGuard {{ template <class... A> OptionalCUDAGuard(A &&...); }};
-}}
-}}
-namespace at {{
-using namespace c10;
-struct Scalar {{ template <class... A> Scalar(A &&...); template <class T> T to() const; }};
-struct Tensor {{
-    template <class... A> Tensor(A &&...);
-    template <class T> T *data_ptr() const;
-    template <class T> T *data() const;
-    template <class T> T *mutable_data_ptr() const;
-    template <class T> const T *const_data_ptr() const;
-    void *data_ptr() const, *mutable_data_ptr() const;
-    const void *const_data_ptr() const;
-    long size(long) const, stride(long) const, numel() const, dim() const, ndimension() const, nbytes() const;
-    long element_size() const, itemsize() const, get_device() const, storage_offset() const;
-    IntArrayRef sizes() const, strides() const;
-    ScalarType scalar_type() const, dtype() const;
-    {_NAMESPACE}::anything type() const, storage() const;
-    TensorOptions options() const;
-    Device device() const;
-    bool is_cuda() const, is_contiguous() const, defined() const, requires_grad() const, is_cpu() const;
-    bool is_floating_point() const;
-    template <class... A> bool is_contiguous(A &&...) const;
-    template <class T> T item() const;
-    {_many("template <class... A> Tensor", _METHODS, "(A &&...) const;")}
-    {_many("Tensor", _METHODS, f"({BRACED}) const;")}
-    Tensor operator[](long) const;
-}};
-{" ".join(f"template <class A> Tensor operator{sign}(const Tensor &, A &&);" for sign in "+-*/")}
-using TensorList = ArrayRef<Tensor>;
-using DeviceGuard = c10::cuda::CUDAGuard;
-template <class T, bool> struct accumulated {{ using type = decltype(T() + 0L); }};
-template <bool B> struct accumulated<float, B> {{ using type = float; }};
-template <bool B> struct accumulated<Half, B> {{ using type = float; }};
-template <bool B> struct accumulated<BFloat16, B> {{ using type = float; }};
-template <class T, bool B> using acc_type = typename accumulated<T, B>::type;
-template <class T> using opmath_type = typename accumulated<T, true>::type;
-
-namespace cuda {{
-using namespace c10::cuda;
-cudaDeviceProp *getCurrentDeviceProperties(), *getDeviceProperties(long);
-}}
-}}
-namespace torch {{
-using namespace at;
-}}
-namespace {_NAMESPACE} {{
-template <c10::ScalarType> struct scalar;
-{" ".join(f"template <> struct scalar<c10::k{kind}> {{ using type = {name}; }};" for kind, name in _TYPES.items())}
-}}
-"""
-
-_KINDS = {
-    "FLOATING_TYPES": "Double Float",
-    "REDUCED_FLOATING_TYPES": "Half BFloat16",
-    "INTEGRAL_TYPES": "Byte Char Int Long Short",
-    "ALL_TYPES": "Byte Char Double Float Int Long Short",
-    "FLOATING_AND_COMPLEX_TYPES": "Double Float",
-    "ALL_TYPES_AND_COMPLEX": "Byte Char Double Float Int Long Short",
-}
-_SCALAR = f"typename {_NAMESPACE}::scalar<(kind)>::type"
-_COUNTS = ("_AND", "_AND2", "_AND3", "_AND4", "_AND5")
-
-
-def _dispatches() -> str:
-    """PyTorch's dispatches over tensor types, as macros that run their code for each of the types."""
-    index = " ".join(f"AT_DISPATCH_CASE_AS(c10::k{kind}, index_t, __VA_ARGS__)" for kind in ("Int", "Long"))
-    lines = [
-        f"#define AT_DISPATCH_CASE_AS(kind, name, ...) {{ using name = {_SCALAR}; (void)(__VA_ARGS__)(); }}",
-        "#define AT_DISPATCH_CASE(kind, ...) AT_DISPATCH_CASE_AS(kind, scalar_t, __VA_ARGS__)",
-        "#define AT_PRIVATE_CASE_TYPE_USING_HINT(kind, name, ...) AT_DISPATCH_CASE_AS(kind, name, __VA_ARGS__)",
-        "#define AT_DISPATCH_SWITCH(type, name, ...) [&] { (void)(type); __VA_ARGS__ }()",
-        f"#define AT_DISPATCH_INDEX_TYPES(type, name, ...) AT_DISPATCH_SWITCH(type, name, {index})",
-    ]
-    for kind, names in _KINDS.items():
-        cases = " ".join(f"AT_DISPATCH_CASE(c10::ScalarType::{name}, __VA_ARGS__)" for name in names.split())
-        lines.append(f"#define AT_DISPATCH_CASE_{kind}(...) {cases}")
-        call = f"AT_DISPATCH_CASE_{kind}(__VA_ARGS__)"
-        lines.append(f"#define AT_DISPATCH_{kind}(type, name, ...) AT_DISPATCH_SWITCH(type, name, {call})")
-        half = f"{call} AT_DISPATCH_CASE(c10::kHalf, __VA_ARGS__)"
-        lines.append(f"#define AT_DISPATCH_{kind}_AND_HALF(type, name, ...) AT_DISPATCH_SWITCH(type, name, {half})")
-        for count, suffix in enumerate(_COUNTS, 1):
-            more = [f"more{index}" for index in range(count)]
-            also = " ".join(f"AT_DISPATCH_CASE({each}, __VA_ARGS__)" for each in more)
-            head = f"{kind}{suffix}({', '.join(more)}"
-            lines.append(f"#define AT_DISPATCH_CASE_{head}, ...) {call} {also}")
-            lines.append(f"#define AT_DISPATCH_{head}, type, name, ...) AT_DISPATCH_SWITCH(type, name, {call} {also})")
-    return "".join(f"{line}\n" for line in lines)
-
-
-_OF_TORCH = re.compile(r"(?:torch|ATen|c10|caffe2|THC)/")
+_OF_TORCH = re.compile(r"(?:site-packages/torch|torch|ATen|c10|caffe2|THC)/")
 _OF_THRUST = re.compile(r"thrust/")
 _LAUNCHES = re.compile(rb"\bcudaLaunch(?:Cooperative)?Kernel")
 
 
-def declarations(absent: Iterable[str], texts: Iterable[bytes]) -> bytes:
-    """What to read before the texts of a probe, by the names of the headers that were passed over."""
-    names = list(absent)
+def declarations(headers: Iterable[str], texts: Iterable[bytes]) -> bytes:
+    """What to read before the texts of a probe, by the names of the headers that were passed over, or narrowed."""
+    names = list(headers)
     found = [_ANYTHING, _STANDARD if names else ""]
-    found += [_TORCH, _dispatches()] if any(map(_OF_TORCH.match, names)) else []
+    found += [tensor_types(ANYTHING, _NAMESPACE, BRACED)] if any(map(_OF_TORCH.match, names)) else []
     found += [_THRUST] if any(map(_OF_THRUST.match, names)) else []
     found += [_RUNTIME] if any(_LAUNCHES.search(text) for text in texts) else []
     return "".join(found).encode()

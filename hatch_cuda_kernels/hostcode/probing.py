@@ -172,7 +172,8 @@ class Probe:
             path = found["kernel"].replace("<unnamed>::", "")
             name = path.rpartition("::")[2]
             if found["given"]:
-                arguments = ", ".join(self._arguments(found["given"], self.kernels.get(name)))
+                given = found["given"].replace("__nv_bool", "bool")
+                arguments = ", ".join(self._arguments(given, self.kernels.get(name)))
                 yield Instance(label, line, name, f"{path}<{arguments}>")
 
     def _arguments(self, given: str, heads: Sequence[Parameter] | None) -> list[str]:
@@ -200,10 +201,17 @@ def _is_harmless(name: Name) -> bool:
 
 
 def make_probe(
-    files: Mapping[str, bytes], surroundings: Surroundings, passed: Mapping[str, Collection[Passing]]
+    files: Mapping[str, bytes],
+    surroundings: Surroundings,
+    passed: Mapping[str, Collection[Passing]],
+    libraries: Mapping[str, bytes] | None = None,
 ) -> Probe:
-    """Rewrite files; `passed` is what of each is passed over: its headers of the host stay out of the probe as well."""
-    texts: dict[str, bytes] = {}
+    """Rewrite files; `passed` is what of each is passed over: its headers of the host stay out of the probe as well.
+
+    `libraries` are headers of libraries, as they are compiled: what they have for the host is declared instead.
+    """
+    narrowed = libraries or {}
+    texts = dict(narrowed)
     kernels: dict[str, Sequence[Parameter]] = {}
     declared: set[str] = set()
     for label, data in files.items():
@@ -227,9 +235,10 @@ def make_probe(
         _rewrite_directives(file.parser, editor, {line for kind, line in gone if kind == "include"})
         texts[label] = editor.result().encode("latin-1")
     absent = [p.name for found in passed.values() for p in found if p.kind == "include"]
-    known = declarations(absent, files.values())
-    shown = [text.decode("latin-1") for text in texts.values()]
-    missing = expected(shown, known.decode(), surroundings.namespaces)
+    known = declarations([*absent, *narrowed], files.values())
+    shown = [texts[label].decode("latin-1") for label in files]
+    there = b"\n".join([known, *narrowed.values()]).decode("latin-1")
+    missing = expected(shown, there, surroundings.namespaces)
     return Probe(texts, kernels, declared, known, {name for name in missing if name[-1] not in declared})
 
 

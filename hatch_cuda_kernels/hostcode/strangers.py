@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from .hosttypes import ANYTHING, BRACED, METHODS
+from .hosttypes import ANYTHING, BRACED
 from .names import HOST_NAMESPACES
+from .tensortypes import METHODS
 
 __all__ = ["Name", "expected", "introduced", "unknown"]
 
