@@ -48,9 +48,9 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
         shared = precompiled.compile(job) if precompiled is not None else None
         image = shared or compile_shown(job, space, AS_WRITTEN)
     except NoKernelError as error:
-        from .reduction import what_to_list
+        from .reduction import compile_asked
 
-        raise CompilationError(f"{error}{what_to_list(unit)}") from None
+        return compile_asked(job, space, error)
     except RefusalError as refusal:
         if unit.options.get("device-as-default-execution-space"):
             raise CompilationError(str(refusal)) from None

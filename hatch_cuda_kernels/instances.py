@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from .errors import numbered
@@ -118,15 +119,19 @@ class Instances:
             failed |= dict.fromkeys(exact or those, error)
         return failed
 
-    def left_open(self, job: CompileJob) -> list[str]:
-        """A warning of the launches in the source that not every instance is compiled for."""
+    def left_open(self, job: CompileJob, read: Collection[str]) -> list[str]:
+        """A warning of the launches that not every instance is compiled for, in the source and in the headers `read`.
+
+        Of a header, those in templates do not count: it may have many that this source has no use for.
+        """
         if job.unit.name_expressions:
             return []
         lines: dict[str, None] = {}
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
             missing = [text for text in asked if text not in self.taken]
-            if mention.label == job.unit.source and (missing or not (asked or mention.certain)):
+            counts = mention.label == job.unit.source or (mention.label in read and mention.function != (0, 0))
+            if counts and (missing or not (asked or mention.certain)):
                 said = "; ".join(f"{text}: {self.refused[text]}" for text in missing if text in self.refused)
                 cause = said or "neither the text nor the compiler tells the arguments"
                 lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None

@@ -30,16 +30,48 @@ from .libraries import wanted_libraries
 from .manifest import Omission
 from .nvrtc import RefusalError, Shown, Workspace, compile_shown
 from .outcome import NoKernelError
-from .plan import CompiledImage, CompileJob, Unit
+from .plan import CompiledImage, CompileJob, Reads, Unit
 from .scanning import without_comments
 from .sources import join_label
 
-__all__ = ["compile_passing", "refuse_host_code", "what_to_list"]
+__all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
 
-def what_to_list(unit: Unit) -> str:
-    """What an author writes to get kernels out of a source that has none but in templates."""
-    return Instances.asked(unit, _surroundings(unit)).how_to_list(unit)
+def compile_asked(job: CompileJob, space: Workspace, nothing: NoKernelError) -> CompiledImage:
+    """Compile a source as it is written that has no kernel but in templates, with the instances that it asks for.
+
+    `nothing` is what is said where it asks for none, or the author lists them.
+    """
+    unit = job.unit
+    texts = {label: file.data for label, file in unit.closure.files.items()}
+    around, own = _surroundings(unit), _own_headers(unit)
+    asked = Instances.asked(unit, around)
+    if asked.unknown and asked.mentions and unit.host_code != "error":
+        passed = {label: pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()}
+        asked = deduce(job, space, asked, around, passed)
+    trial = _Trial(job, space, asked, as_written=True)
+    written = {label: PassedOver(text) for label, text in texts.items()}
+    try:
+        if asked.taken:
+            trial.attempt_with_fewer_instances(written, trial.attempt(written))
+    except NoKernelError:
+        pass  # none of the instances compiles
+    if trial.image is None:
+        raise CompilationError(f"{nothing}{trial.instances.how_to_list(unit)}")
+    return dataclasses.replace(
+        trial.image,
+        reads=_reads_all(unit, trial.image),
+        warnings=(
+            *trial.image.warnings,
+            *trial.instances.left_open(job, trial.image.reads.files),
+            *caveats(job, texts, as_written=True),
+        ),
+    )
+
+
+def _reads_all(unit: Unit, image: CompiledImage) -> Reads:
+    """What an image was made of whose instances, and what was passed over, depend on every file's text."""
+    return dataclasses.replace(image.reads, files={label: file.sha256 for label, file in unit.closure.files.items()})
 
 
 def _surroundings(unit: Unit) -> Surroundings:
@@ -78,14 +110,13 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     _check_pragmas(job, texts, read)
     _check_customizations(job, read)
     _check_externals(job, trial.image)
-    everything = {label: file.sha256 for label, file in unit.closure.files.items()}
     return dataclasses.replace(
         trial.image,
-        reads=dataclasses.replace(trial.image.reads, files=everything),
+        reads=_reads_all(unit, trial.image),
         passed_over=tuple(_omissions(settled.files)),
         warnings=(
             *_of_what_stays(trial.image.warnings, read.values(), around),
-            *trial.instances.left_open(job),
+            *trial.instances.left_open(job, trial.image.reads.files),
             *caveats(job, {label: found.data for label, found in read.items()}),
         ),
     )
@@ -111,13 +142,13 @@ def _of_what_stays(warnings: Sequence[str], files: Iterable[PassedOver], around:
 class _Trial:
     """Attempts to compile one job, until one succeeds."""
 
-    def __init__(self, job: CompileJob, space: Workspace, instances: Instances) -> None:
-        self.job, self.space, self.instances = job, space, instances
+    def __init__(self, job: CompileJob, space: Workspace, instances: Instances, *, as_written: bool = False) -> None:
+        self.job, self.space, self.instances, self.as_written = job, space, instances, as_written
         self.image: CompiledImage | None = None
 
     def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
         """Compile files as they are passed over; the log where NVRTC refuses them."""
-        ahead = prelude(passed.values())
+        ahead = b"" if self.as_written else prelude(passed.values())
         while True:
             texts = {label: found.data for label, found in passed.items()}
             try:

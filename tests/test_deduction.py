@@ -99,6 +99,42 @@ def test_the_host_sees_no_architecture(tmp_path: Path) -> None:
     assert set(compiled(tmp_path, text).kernels) == {"scale<float>"}
 
 
+@pytest.mark.parametrize("host", ["", "#include <vector>\n"], ids=["as-written", "passed-over"])
+def test_launches_that_are_not_for_nvrtc(tmp_path: Path, host: str) -> None:
+    """Launches that a file shows nvcc alone are heard, also where NVRTC takes the file as it is written."""
+    text = host + SCALE + (
+        "#ifndef __CUDACC_RTC__\n#include <string>\nvoid f(float *x) { scale<<<1, 1>>>(x, 1); }\n#endif\n"
+        "#ifdef __NVCC__\nvoid g(short *x) { scale<<<1, 1>>>(x, 1); }\n#else\nstruct G {};\n#endif\n"
+    )  # fmt: skip
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<float>", "scale<short>"}
+    assert image.reads.files.keys() == {"k.cu"}
+
+
+def test_launches_that_are_not_for_nvrtc_may_be_refused(tmp_path: Path) -> None:
+    """Where none of them compiles, or host code is refused, nothing comes out but the error that says so."""
+    bad = "template <typename T> __global__ void k(T *x) { static_assert(sizeof(T) == 1); }\n"
+    text = bad + "#ifndef __CUDACC_RTC__\nvoid f(float *x) { k<float><<<1, 1>>>(x); }\n#endif\n"
+    with pytest.raises(CompilationError, match=r"compiles to no kernel[\s\S]*k\.cu\(3\): k<float>[\s\S]*is refused"):
+        compiled(tmp_path, text)
+
+
+def test_headers_beside_a_folder(tmp_path: Path) -> None:
+    """A launch in a header that is included by `../` belongs to that header, whatever the compiler calls it."""
+    header = (
+        "#pragma once\n"
+        + SCALE
+        + "inline void f(int n) {\n  auto x = vendor::array(n);\n  scale<<<1, 1>>>(x.data(), n);\n}\n"
+    )
+    write(
+        tmp_path, {"a/k.cu": '#include "../b/k.cuh"\nvoid g(float *x) { scale<<<1, 1>>>(x, 1); }\n', "b/k.cuh": header}
+    )
+    image = compile_alone(make_job(tmp_path, "a/k.cu", arch="compute_80", toolkit_headers="auto"))
+    assert set(image.kernels) == {"scale<float>"}
+    (warning,) = image.warnings
+    assert "b/k.cuh(5): scale (" in warning and warning.count("k.cu") == 1
+
+
 def test_types_that_cannot_be_named(tmp_path: Path) -> None:
     """An instance for a lambda or a type inside a function has no name outside of it: it is warned of."""
     text = (

@@ -13,6 +13,7 @@ expressions.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +37,9 @@ _MARK = "hatch_cuda_kernels"
 _BODY = f"{{ struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }}; }}"
 """The body of a kernel: of a template, the compiler warns of each instance."""
 _CONFIGURATION = re.compile(r"<<<.*?>>>", re.DOTALL)
-_ARCHITECTURE = re.compile(r"\b__CUDA_ARCH__\b")
+_OF_NVCC = {"__CUDA_ARCH__": "__NO_ARCH__", "__CUDACC_RTC__": "__NO_NVRTC__", "__NVCC__": "__CUDACC__"}
+"""Macros that nvcc does not have for the host, or has there alone -> one in that state here."""
+_ASKED_OF_NVCC = re.compile(rf"\b(?:{'|'.join(_OF_NVCC)})\b")
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _INSTANCE = r"(?P<kernel>(?:(?:\w+|<unnamed>)::)*\w+)(?:[<(][^\n]* \[with (?P<given>[^\n]*)\])?"
 _CALL_REPORT = re.compile(
@@ -135,9 +138,9 @@ class Probe:
         self.reached -= {(each.label, each.line) for each in vague}
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
         errors = [match for match in _TROUBLE.finditer(log) if not re.match(_UNDERSTOOD, match["text"])]
-        self.troubled = {(match["file"], int(match["line"])) for match in errors}
+        self.troubled = {(_label(match["file"]), int(match["line"])) for match in errors}
         self.troubled |= {(each.label, each.line) for each in vague}
-        self.lost = {match["file"] for match in errors if match["text"].startswith("expected a")}
+        self.lost = {_label(match["file"]) for match in errors if match["text"].startswith("expected a")}
         if "Error limit reached" in log:
             self.lost.update(self.texts)
         more = {name for name in unknown(log, self._shown) if name[-1] not in self.declared} - self.introduced
@@ -167,7 +170,7 @@ class Probe:
     def _reported(self, report: re.Pattern[str], log: str) -> Iterator[Instance]:
         for match in report.finditer(log):
             found = match.groupdict()
-            label, line = found.get("other") or found["file"], int(found["line"] or 0)
+            label, line = _label(found.get("other") or found["file"]), int(found["line"] or 0)
             self.reached.add((label, line))
             path = found["kernel"].replace("<unnamed>::", "")
             name = path.rpartition("::")[2]
@@ -193,6 +196,11 @@ class Probe:
             if value:
                 found.append(value)
         return found
+
+
+def _label(file: str) -> str:
+    """The label of a file by the path that the compiler has, which goes by the includes: `kernels/../common.h`."""
+    return posixpath.normpath(file.strip('"'))
 
 
 def _is_harmless(name: Name) -> bool:
@@ -279,7 +287,7 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
                 editor.cut(index, index)
             continue
         plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
-        plain = _without_bodies(_ARCHITECTURE.sub("__NO_ARCH____", plain), parser.surroundings)
+        plain = _without_bodies(_ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], plain), parser.surroundings)
         if plain != token.text:
             editor.cut(index, index, plain)
 
