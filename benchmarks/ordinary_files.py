@@ -56,9 +56,6 @@ _CAUSES = {
 """Cause -> what its messages say; the first that fits counts."""
 
 
-_OF_LIBRARIES = re.compile(r"_ZN(?:3cub|6thrust)")
-
-
 def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One row for each file and architecture."""
     release = ask_toolchain().release
@@ -116,8 +113,6 @@ def _held_against(args: argparse.Namespace, root: Path, job: CompileJob, ours: b
     for name, what in found.items():
         if what.startswith("machine code") and not still.get(name, "").startswith("machine code"):
             found[name] = "machine code, which is the same with nvcc --fdevice-time-trace"
-        elif what == "only with nvcc" and _OF_LIBRARIES.match(name):
-            found[name] = "only with nvcc: a kernel of CUB's or Thrust's device-wide algorithms"
     return found
 
 

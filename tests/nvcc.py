@@ -20,6 +20,7 @@ from hatch_cuda_kernels.toolchain import probe
 
 __all__ = [
     "PLACES",
+    "WIDE",
     "KernelCode",
     "compile_with_nvcc",
     "differences",
@@ -37,6 +38,8 @@ _WITH_CONSTANT = (3, 5)
 """Forms of instructions that have an operand in a bank of constants."""
 _LOAD_CONSTANT, _NO_REGISTER = 0xB82, 0xFF
 """An instruction that may add a register to the offset."""
+WIDE = "only with nvcc: a kernel of CUB's or Thrust's device-wide algorithms"
+"""What host code launches by calling a library; no kernel of the file."""
 PLACES = "places of objects in the bank of addresses"
 """What kernels differ in that are the same instructions about the same objects."""
 
@@ -166,7 +169,8 @@ def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dic
     right = {name.translate(alike): code for name, code in kernel_code(theirs).items()}
     objects = _Objects(ours), _Objects(theirs)
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
-    found |= dict.fromkeys(sorted(right.keys() - left.keys()), "only with nvcc")
+    for name in sorted(right.keys() - left.keys()):
+        found[name] = WIDE if re.match(r"_ZN(?:3cub|6thrust)", name) else "only with nvcc"
     for name in sorted(left.keys() & right.keys()):
         one, other = left[name], right[name]
         if one.parameters != other.parameters:

@@ -209,3 +209,25 @@ def test_containers_of_thrust_are_the_hosts(tmp_path: Path, space: Workspace) ->
     """Classes, aliases and functions with vectors of Thrust go; pairs stay."""
     image = compile_files(tmp_path, {"k.cu": THRUST}, space, toolkit_headers="auto")
     assert set(image.kernels) == {"app::halves"}
+
+
+def test_macros_that_a_library_declares_as_well(tmp_path: Path, space: Workspace) -> None:
+    """CUTLASS has `FP_NAN` as an enumerator under NVRTC, where libcu++ has it as a macro, if it is read first."""
+    categories = "FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL".split()
+    enumerators = "".join(f"{name} =\n#define {name} {at}\n{name},\n" for at, name in enumerate(categories))
+    files = {
+        "include/cutlass/platform/platform.h": "#pragma once\n#include <cuda/std/cstdint>\n",
+        "include/cutlass/floating_point_nvrtc.h": "#pragma once\n#include <cutlass/platform/platform.h>\n"
+        f"namespace cutlass {{\nenum {{\n{enumerators}}};\n}}\n",
+        "k.cu": """
+            #include <cuda/std/cmath>
+            #include <vector>
+            #include "cutlass/floating_point_nvrtc.h"
+            std::vector<int> all;
+            __global__ void k(float x, int *p) {
+                p[0] = FP_NORMAL;
+                p[1] = cuda::std::fpclassify(x) == FP_NORMAL;
+            }
+        """,
+    }
+    compile_files(tmp_path, files, space, toolkit_headers="auto", include_dirs=["include"])

@@ -73,6 +73,9 @@ GOES = {
     "destructor": "template <typename T> struct S { ~S(); };\ntemplate <typename T> S<T>::~S() { free(0); }",
     "operator": "struct P { int x; };\nbool operator<(const P& a, const P& b) { return a.x < b.x; }",
     "static member": "struct S { static int count; int n; };\nint S::count = 0;",
+    "digraphs": "struct S <% int v<:2:>; int sum() const <% return v<:0:>; %> %>;\nvoid launch() <% %>",
+    "no digraph": "namespace a { struct S { int n; }; }\nvoid launch(std::vector<::a::S> v) { v.clear(); }",
+    "stable torch library": 'STABLE_TORCH_LIBRARY_IMPL(demo, CUDA, m) { m.impl("k", &k); }',
 }
 """Text that NVRTC refuses and that has to be gone, or harmless, afterwards."""
 
@@ -592,8 +595,9 @@ def test_prelude(tmp_path: Path) -> None:
     """Names that nvcc gives unasked are there when they are used, and nothing is when they are not."""
     assert prelude([pass_over(KERNEL.encode())]) == b""
     source = b"""\
+__extension__ typedef unsigned long wide;
 __global__ void k(uint* p, double* q) {
-    unsigned long big = ULONG_MAX;
+    wide big = ULONG_MAX;
     q[0] = M_PI + INFINITY + pow(q[1], 2);
     __asm__ __volatile__("");
     p[0] = big;
@@ -601,6 +605,7 @@ __global__ void k(uint* p, double* q) {
 """
     ahead = tmp_path / "prelude.h"
     ahead.write_bytes(prelude([pass_over(source)]))
+    assert pass_over(source) == PassedOver(source)
     assert compiled(source, tmp_path)[0] is not None
     assert compiled(source, tmp_path, f"--pre-include={ahead}")[0] is None
 

@@ -287,7 +287,7 @@ class Parser(Brackets):
 
     def _finish(self, made: Declaration, words: set[str], parameters: int, assigned: bool, last_word: int) -> None:
         tokens, first = self.tokens, made.first
-        head = tokens[first].text
+        head = tokens[first + (tokens[first].text == "__extension__")].text
         made.words = frozenset(words | (self.surroundings.expanded(words) & _BY_MACROS))
         if made.body >= 0 and made.kind not in ("class", "enum"):
             made.head_end = made.body

@@ -77,9 +77,27 @@ _ASSERT_FAIL = (
 _FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cutensor")
 """Headers of the host that bring in those of CUDA's small floating-point types."""
 
+_CUB_BY_NAME = {
+    "block/block_load": "LoadDirect\\w*|BLOCK_LOAD_\\w+|InternalLoadDirect\\w*",
+    "block/block_store": "StoreDirect\\w*|BLOCK_STORE_\\w+",
+    "block/block_reduce": "BLOCK_REDUCE_\\w+",
+    "block/block_scan": "BLOCK_SCAN_\\w+",
+    "block/block_histogram": "BLOCK_HISTO_\\w+",
+    "block/block_radix_rank": "RADIX_RANK_\\w+|RadixRank\\w*|BlockRadixRank\\w+",
+    "thread/thread_reduce": "ThreadReduce",
+    "thread/thread_scan": "Thread(?:In|Ex)clusiveScan",
+    "thread/thread_search": "MergePathSearch|LowerBound|UpperBound|StaticUpperBound",
+    "thread/thread_sort": "StableOddEvenSort",
+}
+"""Headers of CUB -> what they declare besides a class that they are named after."""
 _CUB_ALWAYS = ("util_type", "util_ptx", "thread/thread_operators", "thread/thread_load", "thread/thread_store")
 _CONFIGURES = re.compile(r"__CUDA_NO_\w+|_*(?:CUB|THRUST|CCCL|LIBCUDACXX|CUDA_STD)_\w+|NDEBUG")
 """Macros that the toolkit's headers ask for, and that a file defines before it includes them."""
+_BEFORE_OTHERS = {
+    '"cutlass/floating_point_nvrtc.h"': ("stdint.h", "cutlass/platform/platform.h", "cutlass/floating_point_nvrtc.h"),
+}
+"""Headers that declare, under NVRTC, what libcu++ has as macros where it is read first (`FP_NAN`), as files include
+them -> what is read before all else."""
 _PLAIN_WORDS = re.compile(r"(?:(?<![\w.])std\s*::\s*)?[A-Za-z_]\w*")
 
 
@@ -111,6 +129,12 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         if used - asked and not (header == "float.h" and used & asked):
             wanted.add(header)
     wanted.update(_STD_HEADERS[name] for name in std_names if name in _STD_HEADERS)
+    early = [
+        f"#include <{header}>"
+        for last, headers in _BEFORE_OTHERS.items()
+        if any(last.encode() in file.data for file in files)
+        for header in headers
+    ]
     lines = [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
     lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
     lines += [_ASSERT_FAIL] if "__assert_fail" in words else []
@@ -130,7 +154,7 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         lines.append("#endif")
     if any("#include" in line for line in lines):
         lines = [*_configuration(file.data.decode("latin-1") for file in files), *lines]
-    return "".join(f"{line}\n" for line in lines).encode("latin-1")
+    return "".join(f"{line}\n" for line in [*early, *lines]).encode("latin-1")
 
 
 _NOT_UNASKED = re.compile(f"{_BY_PATTERN['float.h']}|U?INT\\w+_M(?:AX|IN)")
@@ -184,8 +208,11 @@ def _if_there(line: str) -> str:
 def _cub_headers(words: Collection[str]) -> list[str]:
     """The headers of CUB's device-side parts that these words can name; not each of them exists."""
     found = {f"cub/{name}.cuh" for name in _CUB_ALWAYS}
+    for header, names in _CUB_BY_NAME.items():
+        if any(re.fullmatch(names, word) for word in words):
+            found.add(f"cub/{header}.cuh")
     for word in words:
-        if match := re.fullmatch(r"(?:(Block|Warp)[A-Z]\w*|\w+(Iterator))", word):
+        if match := re.fullmatch(r"(?:(Block|Warp|Grid)[A-Z]\w*|\w+(Iterator))", word):
             snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
             found.add(f"cub/{(match[1] or match[2]).lower()}/{snake}.cuh")
     return sorted(found)

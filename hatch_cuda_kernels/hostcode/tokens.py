@@ -30,7 +30,7 @@ _LEXEME = re.compile(
         |(?:u8|[uUL])?"(?:\\\r\n|\\.|[^"\\\n])*"?|(?:u8|[uUL])?'(?:\\\r\n|\\.|[^'\\\n])*'?)
     |(?P<number>\.?\d(?:[eEpP][+-]|'?[\w.])*)
     |(?P<word>[A-Za-z_$\x80-\xff][\w$\x80-\xff]*)
-    |(?P<sign>\#|%:|::|->|<<<|\.\.\.|.)
+    |(?P<sign>\#|%:|<%|%>|<:(?!:[^:>])|:>|::|->|<<<|\.\.\.|.)
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
@@ -46,6 +46,7 @@ KEPT_PRAGMA = re.compile(r"(?:#|%:)\s*pragma\s+(?:once|push_macro|pop_macro|nv_d
 DEAD = re.compile(r"(?:#|%:)\s*if\s+(?:0|false)\s*(?://.*|/\*.*)?\Z", re.DOTALL)
 
 WORD, NUMBER, STRING, SIGN, DIRECTIVE = range(5)
+_DIGRAPHS = {"<%": "{", "%>": "}", "<:": "[", ":>": "]"}
 
 
 class Token(NamedTuple):
@@ -90,7 +91,7 @@ def tokenize(text: str) -> list[Token]:
         elif kind != "comment":
             fresh = False
             if not dead:
-                found.append(Token(kinds[kind or "sign"], match[0], position, end))
+                found.append(Token(kinds[kind or "sign"], _DIGRAPHS.get(match[0], match[0]), position, end))
         position = end
     return found
 
