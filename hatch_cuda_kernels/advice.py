@@ -166,6 +166,11 @@ _CAUSES = {
         "this is host code, which NVRTC does not compile; guard it with #ifndef __CUDACC_RTC__, or move the kernels "
         "into a file of their own"
     ),
+    r'namespace "cub" has no member "(?:Sum|Max|Min|Difference|Division|Equality|Inequality)"': (
+        "CUB has no operators of its own since CUDA 13, with nvcc too; take cuda::std::plus<>, minus<>, divides<>, "
+        "equal_to<> and not_equal_to<> of <cuda/std/functional>, cuda::maximum<> and minimum<> of <cuda/functional>, "
+        'or compile with cuda = "12"'
+    ),
     r'namespace "std" has no member': (
         "device code has the C++ library as cuda::std, from <cuda/std/...>; what is for the host alone has no "
         "counterpart"

@@ -62,13 +62,14 @@ LIBRARIES: Mapping[str, Library] = {
               (?:-inl|-math)?\.h
             |(?:c10|torch/headeronly)/core/DeviceType\.h
             |c10/cuda/CUDAMathCompat\.h
-            |ATen/(?:OpMathType|AccumulateType|NumericUtils)\.h
+            |ATen/(?:OpMathType|AccumulateType|NumericUtils|ceil_div)\.h
             |(?:ATen|torch/headeronly)/core/TensorAccessor\.h
             |torch/headeronly/(?:macros|cuda)/(?:detail/)?\w+\.h
-            |ATen/cuda/(?:AsmUtils|Atomic|DeviceUtils|NumericLimits|PhiloxUtils|ScanUtils|StatelessPhilox\w+)\.cuh
+            |ATen/cuda/(?:ApplyGridUtils|AsmUtils|Atomic|DeviceUtils|NumericLimits|PhiloxUtils|ScanUtils|StatelessPhilox\w+)\.cuh
             |ATen/cuda/detail/(?:IntegerDivider|PhiloxCudaStateRaw|TensorInfo|UnpackRaw|KernelUtils)\.(?:cuh|h)
             |ATen/native/cuda/(?:DeviceSqrt|GridSampler|KernelUtils|Math|Pow|UpSample|block_reduce|im2col|vol2col
               |PersistentSoftmax|SortingRadixSelect)\.cuh
+            |ATen/native/cuda/thread_constants\.h
             |THC/THC(?:Atomics|DeviceUtils|NumericLimits|ScanUtils|AsmUtils)\.cuh
             """,
             re.VERBOSE,

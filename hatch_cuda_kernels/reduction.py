@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import posixpath
 import re
@@ -160,12 +161,13 @@ class _Trial:
                 return None
 
     def attempt_with_fewer_instances(self, passed: Mapping[str, PassedOver], log: str | None) -> None:
-        """Compile what there is besides the instances that do not compile."""
-        while log is not None and self.instances.refuse(log, others=True):
-            log = self.attempt(passed)
-        taken, self.instances.taken = self.instances.taken, self.instances.taken if log is None else []
-        if log is not None and taken and self.attempt(passed) is None:
-            self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
+        """Compile what there is besides the instances that do not compile; where that is nothing, there is no image."""
+        with contextlib.suppress(NoKernelError):
+            while log is not None and self.instances.refuse(log, others=True):
+                log = self.attempt(passed)
+            taken, self.instances.taken = self.instances.taken, self.instances.taken if log is None else []
+            if log is not None and taken and self.attempt(passed) is None:
+                self.instances.refused.update(dict.fromkeys(taken, "it, or another instance, does not compile"))
 
 
 def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled) -> str:

@@ -303,3 +303,19 @@ def test_constants_that_are_computed_from_others(tmp_path: Path, word: str) -> N
     else:
         with pytest.raises(CompilationError, match=r'"half" is undefined[\s\S]*half of k\.cu\(3\): dynamic init'):
             compiled(tmp_path, text)
+
+
+def test_an_instance_that_does_not_compile_is_the_compilers_error(tmp_path: Path) -> None:
+    """Where no instance compiles, its own error is what the author reads, not a table to fill in."""
+    text = (
+        "#include <cub/block/block_reduce.cuh>\n"
+        "template <class T> __global__ void rms(T *out, const T *in) {\n"
+        "  using R = cub::BlockReduce<float, 128>;\n"
+        "  __shared__ typename R::TempStorage tmp;\n"
+        "  out[0] = R(tmp).Reduce((float)in[threadIdx.x], cub::Sum{});\n}\n"
+        "template <class T> void go(T *o, const T *i) { rms<T><<<1, 128>>>(o, i); }\n"
+        "void run(float *x) { go(x, x); }\n"
+    )
+    error = r'(?s)k\.cu\(5\): error: namespace "cub" has no member "Sum".*hint: CUB'
+    with pytest.raises(CompilationError, match=error):
+        compiled(tmp_path, text)
