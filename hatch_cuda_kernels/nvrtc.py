@@ -27,13 +27,15 @@ from typing import Any
 from .advice import refusal_message
 from .arch import Architecture, format_capability, release_version
 from .errors import CompilationError, ToolchainError
+from .headerlist import OWN_HEADER
 from .machine import memory_folder
 from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .scanning import scan_text
-from .sources import SourceFile, text_problem
+from .sources import SourceFile
 from .standins import FIRST, write_standins
+from .texts import facts_of
 from .toolchain import INSTALL_HINT, import_nvrtc
 from .toolkit import (
     ANY_HEADER,
@@ -52,6 +54,7 @@ __all__ = [
     "Shown",
     "Stage",
     "Workspace",
+    "can_be_traced",
     "check_text",
     "compile_shown",
     "front_end_log",
@@ -62,7 +65,6 @@ __all__ = [
 
 _FIRST_TRACED = (13, 0)
 """CUDA 12's NVRTC knows no trace, or one without headers."""
-_OWN_HEADER = "nvrtc_builtin"
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
 
@@ -174,9 +176,10 @@ def _compile_inside(job: CompileJob, space: Workspace, shown: Shown) -> Compiled
         if not stage.traceable:
             return None
         image = stage.compile()
-        if stage.traced() is None or stage.leaks(image):
+        traced = stage.traced()
+        if traced is None or stage.leaks(image):
             return None
-        return stage.finished(image, stage.reads())
+        return stage.finished(image, stage.reads_of(traced))
     finally:
         stage.remove()
 
@@ -203,16 +206,7 @@ def path_warning(job: CompileJob) -> str:
 
 def check_text(job: CompileJob, file: SourceFile) -> None:
     """Raise CompilationError for a text that NVRTC would misread."""
-    problem = text_problem(file.data)
-    if problem is None:
-        try:
-            file.data.decode()
-        except UnicodeDecodeError as error:
-            problem = (
-                f"not UTF-8 at offset {error.start}: the compiler could take what follows, a line end among it, for a "
-                "part of that character; save the file as UTF-8"
-            )
-    if problem:
+    if problem := facts_of(file).problem:
         raise CompilationError(f"{job}: {file.label}: {problem}")
 
 
@@ -254,7 +248,7 @@ class Stage:
         self.path = Path(tempfile.mkdtemp(prefix="job-", dir=space.path))
         self.root = self.path.joinpath("tree", *["_"] * _height(unit))
         self.trace = self.path / "trace"
-        self.traceable = not labelled and _can_be_traced(job)
+        self.traceable = not labelled and can_be_traced(job)
         for file in unit.closure.files.values():
             self._lay(file)
         self._make_detours()
@@ -291,8 +285,7 @@ class Stage:
         """Make the folder `a` for `#include "a/../b.h"`, which may hold none of the files."""
         unit = self.job.unit
         for label, file in unit.closure.files.items():
-            matches = _DETOUR.finditer(file.data) if b"/../" in file.data else ()
-            for spelling in {match[1].decode("utf-8", "surrogateescape") for match in matches}:
+            for spelling in facts_of(file).detours:
                 for folder in (posixpath.dirname(label), *unit.include_dirs):
                     parts = posixpath.join(folder, spelling).split("/")
                     for count, part in enumerate(parts):
@@ -411,7 +404,7 @@ class Stage:
         """
         other, added = copy.copy(self), list[Path]()
         other.job = job
-        if _height(job.unit) > _height(self.job.unit) or _can_be_traced(job) is not self.traceable:
+        if _height(job.unit) > _height(self.job.unit):
             yield None
             return
         try:
@@ -438,14 +431,21 @@ class Stage:
         """Paths of the headers that were read; None where that is not known."""
         named = traced_names(self.trace.with_suffix(".json")) if self.traceable else None
         # the trace is not a documented interface: one that does not even name NVRTC's own header is not believed
-        if named is None or not any(_OWN_HEADER in name for name in named):
+        if named is None or not any(OWN_HEADER in name for name in named):
             return None
-        if self.inside:
-            labels = [name for name in named if not os.path.isabs(name) and _OWN_HEADER not in name]
-            if not self.job.unit.closure.files.keys() >= set(labels):
-                return None
-            named = [*named, *(str(self._place(label)) for label in labels)]
-        return list(dict.fromkeys(os.path.normpath(name) for name in named if os.path.isabs(name)))
+        if self.inside and self.misnamed(named):
+            return None
+        return self.paths_of(named)
+
+    def misnamed(self, named: Sequence[str]) -> list[str]:
+        """Of headers as the compiler names them, those of the project that have another name than their label."""
+        inside = [name for name in named if not os.path.isabs(name) and OWN_HEADER not in name]
+        return [name for name in inside if name not in self.job.unit.closure.files]
+
+    def paths_of(self, named: Sequence[str]) -> list[str]:
+        """Paths of headers as the compiler names them."""
+        names = [name for name in named if self.inside or os.path.isabs(name)]
+        return list(dict.fromkeys(os.path.normpath(self.root / name) for name in names if OWN_HEADER not in name))
 
     def compile(self, extra: Sequence[bytes] = ()) -> CompiledImage:
         """Run NVRTC, with further flags, and check what comes out."""
@@ -524,8 +524,7 @@ class Stage:
             check_text(self.job, unit.closure.files[label])
         missing = self._missing(files)
         for label in files:
-            for match in _HAS_ABSOLUTE.finditer(unit.closure.files[label].data):
-                name = match[1].decode("utf-8", "surrogateescape")
+            for name in facts_of(unit.closure.files[label]).absolute:
                 (installed if os.path.isfile(name) else missing).add(name)
         return Reads(
             files={label: unit.closure.files[label].sha256 for label in sorted(files)},
@@ -570,27 +569,20 @@ def _files_below(top: Path) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-_LINE = re.compile(rb"(?:#|%:)(?:[ \t\f\v]|\\[ \t]*\r?\n|/\*.*?\*/)*(?:l(?:\\[ \t]*\r?\n)*ine\b|\d)", re.DOTALL)
-"""A `#line` directive, or something like one."""
-
-_DETOUR = re.compile(rb'["<]([^"<>\n]*[^"<>\n/]/\.\./[^"<>\n]*)[">]')
 _QUOTED = re.compile(rb'["<]([^"<>\n]+)[">]')
-_UPWARDS = re.compile(rb"(?:\.\./+)+")
-_HAS_ABSOLUTE = re.compile(rb'__has_(?:include|include_next|embed)\b[^\n"<]*["<](/[^"<>\n]+)[">]')
 
 
-def _can_be_traced(job: CompileJob) -> bool:
+def can_be_traced(job: CompileJob) -> bool:
     """Whether NVRTC can tell what it reads: it crashes when it does so of a source with `#line` directives."""
     files = job.unit.closure.files.values()
-    return release_version(job.release) >= _FIRST_TRACED and not any(_LINE.search(file.data) for file in files)
+    return release_version(job.release) >= _FIRST_TRACED and not any(facts_of(file).numbers_lines for file in files)
 
 
 def _height(unit: Unit) -> int:
     """How many folders above the project's root an include of this unit could climb."""
     labels = [*unit.closure.files, *(f"{folder}/" for folder in unit.include_dirs)]
-    texts = [file.data for file in unit.closure.files.values() if b"../" in file.data]
-    climbs = [match[0] for text in texts for match in _UPWARDS.finditer(text)]
-    return max(label.count("../") for label in labels) + max((climb.count(b"../") for climb in climbs), default=0)
+    climbs = [facts_of(file).climbs for file in unit.closure.files.values()]
+    return max(label.count("../") for label in labels) + max(climbs)
 
 
 def _flags(job: CompileJob) -> list[bytes]:

@@ -3,14 +3,19 @@
 """A prefix compiled once in this process, for the jobs that share it (see prefix.py).
 
 NVRTC keeps a precompiled header good for the process that made it, and makes it on the way of compiling the first job
-where that job includes nothing else; otherwise the prefix is compiled by itself first.
+where that job includes nothing else; otherwise the prefix is compiled by itself first. All of it happens in the stage's
+own folder, where the compiler knows the project's files by their labels: what `__FILE__` gives in a header is the same
+for all who share.
 
-A trace of a compile that uses it does not name the headers inside. What such a compile reads is what the prefix read,
-by content, and what its trace names of the rest. That is exact because the headers of the prefix are read with the same
-macros and among the same files for every job that shares it. A prefix is not kept whose headers warn of something, or
-have a pragma that is yet to take effect. A compile that fails, or that has any remark on the
-precompiled header, does not count and is done again without. So is one whose source includes something after the
-prefix while the trace names no header at all: after some errors NVRTC's trace is empty in that process.
+What a compile with a precompiled header reads is what the prefix read, by content, and what the compile's trace names
+of the rest. That is exact because the headers of the prefix are read with the same macros and among the same files for
+every job that shares it. What the prefix read is listed in the precompiled header itself (see headerlist.py); where no
+job has a rest to read, nothing is traced, and a trace that is missing would be missed only where one has.
+
+A prefix is not kept whose headers warn of something, or have a pragma that is yet to take effect. A compile that fails,
+or that has any remark on the precompiled header, does not count and is done again without. So is one whose source
+includes something after the prefix while the trace names no header at all: after some errors NVRTC's trace is empty in
+that process.
 """
 
 from __future__ import annotations
@@ -26,9 +31,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import CudaKernelsError
-from .nvrtc import AS_WRITTEN, Stage, Workspace, check_text, traced_names
+from .headerlist import listed_headers
+from .nvrtc import AS_WRITTEN, Stage, Workspace, can_be_traced, check_text, traced_names
 from .plan import CompiledImage, CompileJob, Reads
-from .prefix import Prefix, files_of, includes_more, leading_directives, with_stop
+from .prefix import Prefix, files_of, in_passing, includes_more, leading_directives
 from .sources import SourceFile
 from .toolchain import import_nvrtc
 
@@ -59,12 +65,14 @@ class Precompiled:
         self._prefix, self._space = prefix, space
         self._made: _Made | None = None
         self._ways = [self._make_beside, self._make_alone]
-        if not _can_be_made(space):
+        if not space.own_process or not _can_be_made(space):
             self._ways.clear()
 
     def compile(self, job: CompileJob) -> CompiledImage | None:
         """The image of a job that shares this prefix; None where it has to be compiled without."""
         source = job.unit.closure.files[job.unit.source]
+        if not can_be_traced(job):
+            return None
         try:
             check_text(job, source)
             while self._made is None and self._ways:
@@ -81,14 +89,16 @@ class Precompiled:
 
     def _make_beside(self, job: CompileJob, source: SourceFile) -> CompiledImage | None:
         """Compile the prefix on the way of compiling the first job, where that includes nothing else."""
-        text = with_stop(source.data, self._prefix.length)
+        text = in_passing(source.data, self._prefix.length, self._prefix.followed)
         if text is None:
             return None
         with self._stage(job, text) as (stage, file):
             image = stage.compile(stage.precompiling(file))
-            if stage.leaks(image) or not self._keep(stage, file, image.warnings):
+            made = self._keep(stage, file, image.warnings)
+            if made is None or _tells_of(stage, image, made.odd):
                 return None
-            return stage.finished(image, _with_file(stage.reads(), source))
+            reads = stage.reads_of([], made.reads)
+            return stage.finished(image, dataclasses.replace(reads, files={**reads.files, source.label: source.sha256}))
 
     def _make_alone(self, job: CompileJob, source: SourceFile) -> None:
         """Compile the prefix by itself."""
@@ -104,44 +114,46 @@ class Precompiled:
         files = {label: closure.files[label] for label in sorted(files_of(job.unit, self._prefix.length))}
         files[closure.source] = SourceFile(closure.source, text)
         unit = dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
-        stage = Stage(dataclasses.replace(job, unit=unit), self._space, AS_WRITTEN, labelled=False)
+        stage = Stage(dataclasses.replace(job, unit=unit), self._space, AS_WRITTEN, labelled=False, inside=True)
+        stage.traceable = self._prefix.followed
         try:
             yield stage, stage.path / "prefix.pch"
         finally:
             if self._made is None:
                 stage.remove()
 
-    def _keep(self, stage: Stage, file: Path, warnings: Sequence[str]) -> bool:
+    def _keep(self, stage: Stage, file: Path, warnings: Sequence[str]) -> _Made | None:
         """Keep what was made, if it can be relied on. A warning of a header would be missing from other images."""
-        traced = stage.traced()
-        if warnings or traced is None or not file.is_file():
-            return False
-        private = f"{stage.path}{os.sep}"
-        if any(_leaves_pragma(name) for name in traced if name.startswith(private)):
-            return False
-        reads = stage.reads()
+        named = listed_headers(file, stage.root)
+        if warnings or named is None:
+            return None
+        reads = stage.reads_of(stage.paths_of(named))
         files = {label: digest for label, digest in reads.files.items() if label != stage.job.unit.source}
-        self._made = _Made(stage, file, dataclasses.replace(reads, files=files))
-        return True
+        if any(_leaves_pragma(stage.job.unit.closure.files[label].data) for label in files):
+            return None
+        self._made = _Made(stage, file, dataclasses.replace(reads, files=files), stage.misnamed(named))
+        return self._made
 
     def _use(self, made: _Made, job: CompileJob, source: SourceFile) -> CompiledImage | None:
+        more = includes_more(source.data, self._prefix.length)
+        if more and not self._prefix.followed:
+            return None
         with made.stage.member(job) as stage:
             if stage is None:
                 return None
             trace = stage.trace.with_suffix(".json")
             trace.unlink(missing_ok=True)
             image = stage.compile([b"--use-pch=" + os.fsencode(made.file), b"--pch-messages=false"])
-            named = traced_names(trace)
+            named = traced_names(trace) if more else []
             if (
                 named is None
-                or any(not os.path.isabs(name) for name in named)
-                or (not named and includes_more(source.data, self._prefix.length))
+                or (more and not named)
                 or any("precompiled" in text for text in image.warnings)
-                or stage.leaks(image)
+                or _tells_of(stage, image, [*made.odd, *stage.misnamed(named)])
                 or _is_named_after(image.data, made.stage.job, job)
             ):
                 return None
-            return stage.finished(image, stage.reads_of(list(map(os.path.normpath, named)), made.reads))
+            return stage.finished(image, stage.reads_of(stage.paths_of(named), made.reads))
 
 
 @dataclass(frozen=True)
@@ -150,6 +162,17 @@ class _Made:
     file: Path
     reads: Reads
     """What the prefix read."""
+    odd: Sequence[str]
+    """Names of the project's headers, as the compiler has them, that are not their labels."""
+
+
+def _tells_of(stage: Stage, image: CompiledImage, odd: Sequence[str]) -> bool:
+    """Whether an image may hold a path: one of this machine, or a name of a header that is not its label."""
+    return (
+        bool(odd and stage.job.unit.labelled)
+        or stage.leaks(image)
+        or any(os.fsencode(name) in image.data for name in odd)
+    )
 
 
 _AFTER_SOURCE = re.compile(rb"[0-9a-f]{8}_[0-9]+_(\w+)")
@@ -157,24 +180,23 @@ _AFTER_SOURCE = re.compile(rb"[0-9a-f]{8}_[0-9]+_(\w+)")
 
 
 def _is_named_after(data: bytes, made_for: CompileJob, job: CompileJob) -> bool:
-    """Whether symbols are named after another source: the one whose beginning was compiled defines them."""
-    names = [re.sub(rb"\W", b"_", os.fsencode(posixpath.basename(each.unit.source))) for each in (made_for, job)]
+    """Whether the image tells of another source, as symbols do that are named after the one that defines them."""
+    labels = [os.fsencode(each.unit.source) for each in (made_for, job)]
+    names = [re.sub(rb"\W", b"_", posixpath.basename(label)) for label in labels]
+    if labels[0] != labels[1] and re.search(rb"(?<![\w./-])" + re.escape(labels[0]) + rb"(?![\w./-])", data):
+        return True
     if names[0] == names[1]:
         return False
     return any(match[1].startswith(names[0] + b"_") for match in _AFTER_SOURCE.finditer(data))
 
 
-def _with_file(reads: Reads, file: SourceFile) -> Reads:
-    return dataclasses.replace(reads, files=dict(sorted({**reads.files, file.label: file.sha256}.items())))
-
-
-def _leaves_pragma(path: str) -> bool:
+def _leaves_pragma(data: bytes) -> bool:
     """Whether a header of the project has a pragma that could be meant for what comes after the prefix.
 
     NVRTC loses one that is still to take effect where the prefix ends: `pack` would lay out other classes. The
     toolkit's headers have none of these.
     """
-    text = re.sub(rb"\\[ \t]*\r?\n", b"", Path(path).read_bytes())
+    text = re.sub(rb"\\[ \t]*\r?\n", b"", data)
     return not all(_PASSING.match(found["line"] or found["operator"] or b"") for found in _PRAGMA.finditer(text))
 
 

@@ -16,19 +16,22 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from .costs import guess
 from .manifest import compact_json
 from .plan import CompileJob, Unit
-from .scanning import scan_text, without_comments
-from .sources import join_label
+from .scanning import Include, Scan, scan_text, without_comments
+from .sources import Closure, join_label
 
-__all__ = ["Prefix", "files_of", "includes_more", "leading_directives", "shared_prefixes", "with_stop"]
+__all__ = ["Prefix", "files_of", "in_passing", "includes_more", "leading_directives", "shared_prefixes", "with_stop"]
 
 _LEADING = re.compile(rb"[ \t]*\#[ \t]*(?P<name>include|define|undef)\b[^\n]*(?:\n|\Z)|[ \t\r\f\v]*(?:\n|\Z)")
+_DIRECTIVE = re.compile(rb"\s*(?:\#|%:|\?\?=)")
+_SPLICED = re.compile(rb"\\[ \t]*\r?\n\Z")
+_NAMES_SOURCE = b"__BASE_FILE__"
 _STOP = b"#pragma nv_hdrstop"
 _MAKING = 2, 3
 """Jobs from which on nothing is lost by a prefix that is precompiled in passing, and by one that is not."""
@@ -42,6 +45,8 @@ class Prefix:
     """Equal for the jobs that share it, and for no other."""
     length: int
     """How many directives it has."""
+    followed: bool = False
+    """Whether any of the jobs includes something after it."""
 
 
 def leading_directives(data: bytes) -> list[bytes]:
@@ -58,6 +63,7 @@ def _leading(text: bytes) -> Iterator[tuple[bytes, int]]:
             yield match[0].strip(), position
 
 
+@lru_cache(maxsize=4096)
 def includes_more(data: bytes, length: int) -> bool:
     """Whether a text could include anything after its first directives."""
     text = without_comments(data)
@@ -66,32 +72,30 @@ def includes_more(data: bytes, length: int) -> bool:
     return bool(rest.includes or rest.computed)
 
 
+def in_passing(data: bytes, length: int, traced: bool) -> bytes | None:
+    """The text that compiles a source and its prefix on the way; None where there is none. NVRTC traces no `#line`."""
+    text = None if includes_more(data, length) else with_stop(data, length)
+    return None if traced and text != data else text
+
+
 @lru_cache(maxsize=4096)
 def with_stop(data: bytes, length: int) -> bytes | None:
-    """The text with the end of its prefix marked for NVRTC, and every line of code where it was.
+    """The text with the end of its prefix marked for NVRTC, and every line of code with its number.
 
-    The mark takes the place of an empty line or a comment among the directives that the text begins with, or ahead of
-    them; the directives between are one line from where they were, which nothing can ask for. None where there is no
-    such line, or where anything is included after the prefix.
+    A prefix that code follows needs no mark. None where the line after the prefix is no line of its own.
     """
+    text = without_comments(data)
+    ends = [end for _, end in _leading(text)]
+    if length == len(ends) and not _DIRECTIVE.match(text, ends[-1]):
+        return data
     lines = data.splitlines(keepends=True)
-    whole = leading_directives(data)
-    if includes_more(data, length):
-        return None
+    end = 1
+    while _SPLICED.search(lines[end - 1]) or len(leading_directives(b"".join(lines[:end]))) < length:
+        end += 1
+    mark = [_STOP, b"#line %d" % (end + 1)]
+    marked = b"".join([*lines[:end], b"\n".join([*mark, b""]), *lines[end:]])
     code = _lines_of_code(data)
-    expected = [*code[:length], _STOP, *code[length:]]
-    ends = [_end(lines, count) for count in (length, len(whole))]
-    for spare, line in enumerate(lines[: ends[1] + 1]):
-        if not line.strip() or line.startswith(b"//"):
-            kept = [*lines[:spare], b"", *lines[spare + 1 :]]
-            marked = b"".join([*kept[: ends[0]], _STOP, b"\n", *kept[ends[0] :]])
-            return marked if _lines_of_code(marked) == expected else None
-    return None
-
-
-def _end(lines: Sequence[bytes], count: int) -> int:
-    """How many lines there are up to the end of the first few directives."""
-    return next(n for n in range(count, len(lines) + 1) if len(leading_directives(b"".join(lines[:n]))) == count)
+    return marked if _lines_of_code(marked) == [*code[:length], *mark, *code[length:]] else None
 
 
 def _lines_of_code(data: bytes) -> list[bytes]:
@@ -112,12 +116,13 @@ def shared_prefixes(jobs: Iterable[CompileJob]) -> dict[CompileJob, Prefix]:
             surroundings, lines = beginning
             key = f"{job.architecture} {job.release} ".encode() + surroundings
             alike.setdefault(key, {})[job] = lines
-    return {
-        job: Prefix(hashlib.sha256(compact_json([key.hex(), [line.content for line in lines]])).hexdigest(), len(lines))
-        for key, group in alike.items()
-        for lines, members in _divide(group)[1]
-        for job in members
-    }
+    prefixes: dict[CompileJob, Prefix] = {}
+    for key, group in alike.items():
+        for lines, followed, members in _divide(group)[1]:
+            value = compact_json([key.hex(), [line.content for line in lines], followed])
+            prefix = Prefix(hashlib.sha256(value).hexdigest(), len(lines), followed)
+            prefixes.update(dict.fromkeys(members, prefix))
+    return prefixes
 
 
 @dataclass(frozen=True)
@@ -131,14 +136,15 @@ class _Line:
     """Seconds that its headers are guessed to take."""
 
 
-def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[list[_Line], list[CompileJob]]]]:
-    """Divide jobs that may share: (seconds that are won, each prefix with the jobs that share it)."""
+def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[list[_Line], bool, list[CompileJob]]]]:
+    """Divide jobs that may share: (seconds that are won, each prefix, whether any includes more, who shares it)."""
     columns = enumerate(zip(*group.values(), strict=False))
     length = next((n for n, column in columns if len(set(column)) > 1), min(map(len, group.values())))
     lines = next(iter(group.values()))[:length]
     while lines and not lines[-1].includes:
         lines.pop()
-    first = next((job for job in group if lines and _makes_in_passing(job.unit, len(lines))), None)
+    followed = any(lines and includes_more(_text(job.unit), len(lines)) for job in group)
+    first = next((job for job in group if lines and _makes_in_passing(job.unit, len(lines), followed)), None)
     members = sorted(group, key=lambda job: job is not first)
     won = max((line.weight for line in lines), default=0.0) * (len(group) - _MAKING[first is None])
     parts: dict[_Line, dict[CompileJob, list[_Line]]] = {}
@@ -149,29 +155,35 @@ def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[lis
     won_apart = sum(won for won, _ in divided)
     if won_apart > won:
         return won_apart, [found for _, prefixes in divided for found in prefixes]
-    return (won, [(lines, members)]) if won > 0 else (0.0, [])
+    return (won, [(lines, followed, members)]) if won > 0 else (0.0, [])
 
 
-def _makes_in_passing(unit: Unit, length: int) -> bool:
-    return with_stop(unit.closure.files[unit.source].data, length) is not None
+def _text(unit: Unit) -> bytes:
+    return unit.closure.files[unit.source].data
+
+
+def _makes_in_passing(unit: Unit, length: int, followed: bool) -> bool:
+    return in_passing(_text(unit), length, followed) is not None
 
 
 def _beginning(unit: Unit) -> tuple[bytes, list[_Line]] | None:
     """What has to be equal in units that share a prefix, and the lines of it; None for a unit that shares with none."""
     closure = unit.closure
     files = closure.files.values()
-    own_name = posixpath.basename(unit.source)
-    includes = [include for file in files for include in file.scan.includes]
     if (
         not closure.external
         or unit.parts
         or unit.relocatable
-        or unit.labelled
+        or unit.shows_folder
         or closure.ahead
         or closure.names_time
-        or any(file.scan.computed for file in files)
-        or any(posixpath.basename(include.spelling) == own_name for include in includes)
+        or any(file.scan.computed and file.label not in closure.computed for file in files)
+        or any(_NAMES_SOURCE in file.data for file in files)
+        or any("__has_" in str(value) for value in unit.defines.values())
     ):
+        return None
+    asked = [include for file in files for include in _asked(closure, file.label, file.scan)]
+    if any(posixpath.basename(include.spelling) == posixpath.basename(unit.source) for include in asked):
         return None
     searched = tuple(posixpath.join(posixpath.normpath(folder), "").removeprefix("./") for folder in unit.include_dirs)
     value = {
@@ -203,13 +215,19 @@ def files_of(unit: Unit, length: int) -> set[str]:
 def _reached(unit: Unit, directives: Iterable[bytes]) -> tuple[set[str], set[str]]:
     """Labels of the project files that directives of the source could lead to, and all headers that are named there."""
     labels, names = set[str](), set[str]()
-    pending = [(unit.source, include) for include in scan_text(b"\n".join(directives)).includes]
+    closure = unit.closure
+    pending = [(unit.source, include) for include in _asked(closure, unit.source, scan_text(b"\n".join(directives)))]
     while pending:
         asking, include = pending.pop()
         names.add(include.spelling)
         for folder in (posixpath.dirname(asking), *unit.include_dirs):
             label = join_label(folder, include.spelling)
-            if label is not None and label in unit.closure.files and label not in labels:
+            if label is not None and label in closure.files and label not in labels:
                 labels.add(label)
-                pending += [(label, deeper) for deeper in unit.closure.files[label].scan.includes]
+                pending += [(label, deeper) for deeper in _asked(closure, label, closure.files[label].scan)]
     return labels, names
+
+
+def _asked(closure: Closure, label: str, scan: Scan) -> tuple[Include, ...]:
+    """All that a text of that label could include."""
+    return (*scan.includes, *(closure.computed[label] if scan.computed else ()))

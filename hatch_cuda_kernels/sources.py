@@ -188,6 +188,8 @@ class Closure:
     """(file, header in quotes) for quoted includes that find no project file."""
     ahead: tuple[tuple[str, str | None], ...] = ()
     """Headers to be read before the source, with the label of each that is a project file."""
+    computed: Mapping[str, tuple[Include, ...]] = field(default_factory=dict)
+    """Label of a file with includes whose operand is a macro -> what they can stand for, where all of that is known."""
 
     @property
     def names_file(self) -> bool:
@@ -241,6 +243,7 @@ def close_over(
         external=walk.external,
         unresolved=tuple(walk.unresolved),
         ahead=ahead,
+        computed=walk.computed,
     )
 
 
@@ -252,6 +255,7 @@ class _Walk:
         self.pending = list(files.values())
         self.external = False
         self.unresolved: dict[tuple[str, str], None] = {}
+        self.computed: dict[str, tuple[Include, ...]] = {}
 
     def add(self, label: str) -> bool:
         """Take the file of that label, if there is one."""
@@ -301,11 +305,15 @@ class _Walk:
         if not computed:
             return
         macros = _Macros(self.files.values(), defines)
+        self.computed = {label: () for label, _ in computed}
+        untold = set[str]()
         for label, operand in computed:
             literals = macros.literals(operand)
             if literals is not None:
+                self.computed[label] += tuple(literals)
                 self.follow((label, literal) for literal in literals)
                 continue
+            untold.add(label)
             self.external = True
             for folder in sorted({posixpath.dirname(name) for name in self.files} | set(self.include_dirs)):
                 for candidate in self.tree.files_below(folder or "."):
@@ -318,6 +326,8 @@ class _Walk:
                             f"{_MAX_COMPUTED} files on its search path; define the macro as one quoted name, or "
                             "narrow include-dirs"
                         )
+        for label in untold:
+            del self.computed[label]
 
 
 class _Macros:

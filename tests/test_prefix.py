@@ -23,7 +23,7 @@ from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.pool import Pool
 from hatch_cuda_kernels.precompiled import Precompiled
-from hatch_cuda_kernels.prefix import Prefix, includes_more, leading_directives, shared_prefixes, with_stop
+from hatch_cuda_kernels.prefix import Prefix, in_passing, includes_more, leading_directives, shared_prefixes, with_stop
 
 LONG = Cost(1.0, 400 << 20)
 
@@ -32,7 +32,7 @@ LONG = Cost(1.0, 400 << 20)
 def space() -> Iterator[Workspace]:
     """A workspace for all tests here: laying out the toolkit's headers takes longer than most compiles."""
     with workspace() as found:
-        yield found
+        yield dataclasses.replace(found, own_process=True)
 
 
 def told(image: CompiledImage) -> dict[str, Any]:
@@ -56,16 +56,22 @@ class Counted:
         monkeypatch.setattr(Precompiled, "compile", counted)
 
 
-def whole_prefix(job: CompileJob, includes: int | None = None) -> Prefix:
-    """The prefix of a job up to the last of its includes, or of the first few."""
-    lines = leading_directives(job.unit.closure.files[job.unit.source].data)
+def text_of(job: CompileJob) -> bytes:
+    """The text of a job's source."""
+    return job.unit.closure.files[job.unit.source].data
+
+
+def whole_prefix(job: CompileJob, *others: CompileJob, includes: int | None = None) -> Prefix:
+    """The prefix of a job up to the last of its includes, or of the first few, for it and others to share."""
+    lines = leading_directives(text_of(job))
     ends = [n for n, line in enumerate(lines, 1) if b"include" in line]
-    return Prefix("", ends[includes - 1 if includes else -1])
+    length = ends[includes - 1 if includes else -1]
+    return Prefix("", length, any(includes_more(text_of(each), length) for each in (job, *others)))
 
 
 def with_prefix(jobs: list[CompileJob], space: Workspace, includes: int | None = None) -> list[CompiledImage]:
     """Compile jobs in this process with the prefix of the first."""
-    found = Precompiled(whole_prefix(jobs[0], includes), space)
+    found = Precompiled(whole_prefix(*jobs, includes=includes), space)
     images = [compile_job(job, space, found) for job in jobs]
     found.remove()
     return images
@@ -121,25 +127,30 @@ def test_includes_more(rest: str, more: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "marked"),
     [
-        ("// c\n#include <a.h>\nint x;\n", "#include <a.h>\n#pragma nv_hdrstop\nint x;\n"),
-        ("/* c\n\n*/\n#include <a.h>\nx\n", "/* c\n*/\n#include <a.h>\n#pragma nv_hdrstop\nx\n"),
-        ("\r\n#include <a.h>\r\nx\r\n", "#include <a.h>\r\n#pragma nv_hdrstop\nx\r\n"),
-        ("#include <a.h>\n#define A\n\nx\n", "#include <a.h>\n#pragma nv_hdrstop\n#define A\nx\n"),
-        ("\n#include <a.h>\n#include <b.h>\nx\n", None),
-        ("\n#include <a.h>\nx\n#include <b.h>\n", None),
         ("#include <a.h>\nint x;\n", None),
-        ("#include <a.h>\n// c\nint x;\n", "#include <a.h>\n#pragma nv_hdrstop\nint x;\n"),
-        ("#include <a.h>\nint x;\n// c\n", None),
-        ("// c \\\nc\n#include <a.h>\nx\n", None),
-        ("#define A \\\n\n#include <a.h>\nx\n", None),
-        ("// c\n#include <a.h> /*\n*/\nint x;\n", None),
-        ("\n#include <a.h>", None),
+        ("// c\n#include <a.h>\n\n// c\n__device__ int x;\n", None),
+        ("#include <a.h>", None),
+        ("#include <a.h>\n#define A\nx\n", "#include <a.h>\n#pragma nv_hdrstop\n#line 2\n#define A\nx\n"),
+        ("\r\n#include <a.h>\r\n#define A\r\n", "\r\n#include <a.h>\r\n#pragma nv_hdrstop\n#line 3\n#define A\r\n"),
+        ("#include \\\n<a.h>\n#if 0\n", "#include \\\n<a.h>\n#pragma nv_hdrstop\n#line 3\n#if 0\n"),
+        ("#include <a.h>\n/* c\n*/ %:if 1\n", "#include <a.h>\n#pragma nv_hdrstop\n#line 2\n/* c\n*/ %:if 1\n"),
+        ("#include <a.h> /*\n*/\n#define A\n", ""),
+        ("#include <a.h>\\\n\n#define A\n", "#include <a.h>\\\n\n#pragma nv_hdrstop\n#line 3\n#define A\n"),
     ],
 )  # fmt: skip
 def test_with_stop(text: str, marked: str | None) -> None:
-    """The end of a prefix is marked where a line is to spare for it, so that no line after it moves."""
-    found = with_stop(text.encode(), 1)
-    assert found == (None if marked is None else marked.encode())
+    """The end of a prefix is marked where a directive follows that is not of it, and every line keeps its number."""
+    expected = text if marked is None else marked
+    assert with_stop(text.encode(), 1) == (expected.encode() or None)
+
+
+def test_what_is_made_in_passing() -> None:
+    """Not where a source includes more, and where compiles are traced only without `#line`."""
+    plain, defines = b"#include <a.h>\nint x;\n", b"#include <a.h>\n#define A\n"
+    assert in_passing(plain, 1, traced=True) == plain
+    assert in_passing(defines, 1, traced=True) is None
+    assert in_passing(defines, 1, traced=False) == with_stop(defines, 1)
+    assert in_passing(plain + b"#include <b.h>\n", 1, traced=False) is None
 
 
 COMMON = '#include "common.h"\n#include <cuda_fp16.h>\n'
@@ -181,8 +192,7 @@ def test_who_shares(tmp_path: Path) -> None:
     [
         {"b.cu": "#define A\n" + COMMON + KERNEL},
         {"b.cu": "#include <cuda_bf16.h>\n" + COMMON + KERNEL},
-        {"a.cu": COMMON + KERNEL + "// __FILE__\n#define F __FILE__\n"},
-        {"common.h": "#include <assert.h>\n#define F __FILE__\n"},
+        {"common.h": "#define F __BASE_FILE__\n"},
         {"common.h": "#define T __TIME__\n"},
         {"common.h": "#include SOME\n"},
         {"common.h": '#ifdef NEVER\n#include "b.cu"\n#endif\n'},
@@ -190,8 +200,30 @@ def test_who_shares(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_who_does_not(tmp_path: Path, files: dict[str, str]) -> None:
-    """Another prefix, an include elsewhere, a header that asks for paths, the time or a source: each on its own."""
+    """Another prefix, an include elsewhere, a header that asks for the time or a source: each on its own."""
     assert not sharing(tmp_path, files, {}, {})
+
+
+def test_questions_by_a_macro(tmp_path: Path) -> None:
+    """Where a macro of the options asks for headers, nobody knows which a prefix looks for."""
+    options = {"defines": {"HAS(x)": "__has_include(x)"}}
+    assert not sharing(tmp_path, {}, options, options)
+
+
+@pytest.mark.parametrize(
+    ("common", "shares"),
+    [
+        ('#define HEADER(x) <lib/x>\n#include HEADER(one.h)\n', True),
+        ('#define HEADER "own.h"\n#include HEADER\n', True),
+        ('#include HEADER\n', False),
+        ('#define HEADER(x, y) <x/y>\n#include HEADER(lib, one.h)\n', False),
+    ],
+)  # fmt: skip
+def test_includes_by_macros(tmp_path: Path, common: str, shares: bool) -> None:
+    """An include by a macro is shared where all that the macro can stand for is known, and the same."""
+    files = {"common.h": common, "include/lib/one.h": "// 1\n", "own.h": "// 2\n"}
+    options = {"include_dirs": ["include"]}
+    assert sharing(tmp_path, files, options, options) is shares
 
 
 def test_same_text_in_another_folder(tmp_path: Path) -> None:
@@ -347,6 +379,27 @@ def test_nothing_where_it_cannot_be(tmp_path: Path, space: Workspace, monkeypatc
     assert Precompiled(whole_prefix(broken), space).compile(broken) is None
 
 
+def test_headers_by_macros(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers that are included by a macro's name are compiled once, and are read by all."""
+    files = {
+        "common.h": "#define LIB(x) <lib/x>\n#include LIB(one.h)\n#include LIB(cuda.h)\n#include OWN\n",
+        "include/lib/one.h": "#define ONE 1\n",
+        "include/lib/cuda.h": "#define STD(x) <cuda/std/x>\n#include STD(cstdint)\n",
+        "own.h": "#define TWO (ONE + 1)\n#ifdef NEVER\n#include LIB(never.h)\n#endif\n",
+        "include/lib/never.h": "",
+    }  # fmt: skip
+    use = KERNEL.replace("1", "TWO + N")
+    texts = {f"k{n}.cu": f'#define OWN "own.h"\n#include "common.h"\n#define N {n}\n' + use for n in range(3)}
+    root = write(tmp_path, {**texts, **files})
+    jobs = [make_job(root, name, toolkit_headers="auto", include_dirs=["include"]) for name in texts]
+    assert len(set(shared_prefixes(jobs).values())) == 1
+    counted = Counted(monkeypatch)
+    images = with_prefix(jobs, space)
+    assert (counted.used, counted.given_up) == (3, 0)
+    assert [told(image) for image in images] == told_alone(jobs, space)
+    assert set(images[1].reads.files) == {"k1.cu", *files} - {"include/lib/never.h"}
+
+
 # -- never a stale one -------------------------------------------------------------------------------------------
 
 
@@ -430,7 +483,7 @@ def test_a_member_has_its_own_headers_meanwhile(tmp_path: Path, space: Workspace
     root = write(tmp_path, files)
     jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
     assert len(set(shared_prefixes(jobs).values())) == 1
-    found = Precompiled(whole_prefix(jobs[0]), space)
+    found = Precompiled(whole_prefix(*jobs), space)
     for number, job in enumerate(jobs):
         image = found.compile(job)
         assert image is not None and told(image) == told(compile_job(job, space))
@@ -443,14 +496,17 @@ def test_a_member_has_its_own_headers_meanwhile(tmp_path: Path, space: Workspace
 
 
 def test_how_many_it_takes(tmp_path: Path) -> None:
-    """Three jobs share what can be precompiled in passing, which takes an empty line or a comment; else four."""
+    """Three jobs share what can be precompiled in passing; else four, as where others include more."""
     start = "#include <cub/block/block_scan.cuh>\n"
-    assert len(lengths(tmp_path / "one", {f"a{n}.cu": "// spare\n" + start for n in range(3)})) == 3
-    assert lengths(tmp_path / "two", {f"a{n}.cu": "// spare\n" + start for n in range(2)}) == {}
-    texts = {"a0.cu": start + '#include "own.h"\n', "a1.cu": start, "a2.cu": start + "\n", "own.h": ""}
-    assert list(lengths(tmp_path / "mixed", texts)) == ["a2.cu", "a0.cu", "a1.cu"]
-    assert lengths(tmp_path / "three", {f"a{n}.cu": start for n in range(3)}) == {}
-    assert len(lengths(tmp_path / "four", {f"a{n}.cu": start for n in range(4)})) == 4
+    assert len(lengths(tmp_path / "one", {f"a{n}.cu": start + f"#define N {n}\n" for n in range(3)})) == 3
+    assert lengths(tmp_path / "two", {f"a{n}.cu": start for n in range(2)}) == {}
+    texts = {"a0.cu": start + '#include "own.h"\n', "a1.cu": start, "a2.cu": start + "#define N\n", "own.h": ""}
+    assert list(lengths(tmp_path / "mixed", texts)) == ["a1.cu", "a0.cu", "a2.cu"]
+    assert lengths(tmp_path / "three", texts | {"a1.cu": start + "#define N 1\n"}) == {}
+    assert (
+        len(lengths(tmp_path / "four", texts | {"a1.cu": start + "#define N 1\n", "a3.cu": start + "#if 1\n#endif\n"}))
+        == 4
+    )
 
 
 # -- prefixes that are shorter than what a source begins with ------------------------------------------------------
@@ -515,12 +571,12 @@ def test_symbols_are_named_after_their_own_source(tmp_path: Path, space: Workspa
     assert [told(image) for image in with_prefix(jobs, space)] == told_alone(jobs, space)
 
 
-@pytest.mark.parametrize("spare", ["", "// spare\n"])
-def test_rests_differ(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, spare: str) -> None:
+@pytest.mark.parametrize("first", ["#define MORE 3\n", "enum { MORE = 3 };\n"])
+def test_rests_differ(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     """Sources that go on with other includes, conditions and macros have the images and reads of compiles alone."""
     start = '#include "inner.h"\n#include <cuda_fp16.h>\n'
     rests = [
-        "#define MORE 3\n",
+        first,
         '#include "more.h"\n',
         '#define SOME\n#include <cuda_bf16.h>\n#ifdef SOME\n#include "more.h"\n#else\n#include "never.h"\n#endif\n',
         '__device__ int between;\n#include "deep/more.h"\n#include "inner.h"\n',
@@ -529,7 +585,7 @@ def test_rests_differ(tmp_path: Path, space: Workspace, monkeypatch: pytest.Monk
     files = {"inner.h": HEADER, "more.h": "#define MORE __LINE__ + 7\n", "never.h": "#error never\n"}
     files |= {"deep/more.h": "#define MORE 5 + sizeof(long)\n", "deep/up.h": '#include "../more.h"\n'}
     use = "helper(*p) + plus<MORE>(*p) + HERE + Base().f(2)"
-    texts = {f"k{n}.cu": spare + start + rest + KERNEL.replace("1", use) for n, rest in enumerate(rests)}
+    texts = {f"k{n}.cu": start + rest + KERNEL.replace("1", use) for n, rest in enumerate(rests)}
     root = write(tmp_path, files | texts)
     jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(len(rests))]
     counted = Counted(monkeypatch)
@@ -537,6 +593,39 @@ def test_rests_differ(tmp_path: Path, space: Workspace, monkeypatch: pytest.Monk
     assert [told(image) for image in images] == told_alone(jobs, space)
     assert (counted.used, counted.given_up) == (4, 1)
     assert [len(image.reads.files) for image in images] == [2, 3, 3, 3, 4]
+
+
+WHERE = "__device__ const char* where() { return __FILE__; }\n#define HERE __FILE__\n"
+PLAIN = "#define where() __FILE__\n#define HERE __FILE__\n"
+PUT = "#define PUT(a, b) a##b\n__device__ const char* where() { return PUT(__FI, LE__); }\n"
+ABOVE = '#include "../b.h"\n'
+NAMED: Mapping[str, tuple[str, Mapping[str, str], int]] = {
+    "headers by their labels": ('#include "in/where.h"\n', {"in/where.h": WHERE}, 3),
+    "along the search path": ("#include <where.h>\n", {"include/where.h": WHERE}, 3),
+    "in the source alone": ('#include "in/plain.h"\n', {"in/plain.h": PLAIN}, 3),
+    "a header by a way round": ('#include "in/../in/where.h"\n', {"in/where.h": WHERE}, 0),
+    "another by a way round": ('#include "in/a.h"\n', {"in/a.h": ABOVE + WHERE, "b.h": "// b\n"}, 0),
+    "by a way round, with no name": ('#include "in/a.h"\n', {"in/a.h": ABOVE, "b.h": "// b\n"}, 3),
+    "a name put together": ('#include "in/a.h"\n', {"in/a.h": ABOVE, "b.h": PUT}, 0),
+}
+
+
+@pytest.mark.parametrize("odd", NAMED)
+def test_names_of_files(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, odd: str) -> None:
+    """What `__FILE__` gives, in headers and in sources, is what it is in compiles alone."""
+    start, headers, shared = NAMED[odd]
+    use = "(long long)" + ("where()" if "where" in str(headers) else "p")
+    here = " + (long long)HERE" if "HERE" in str(headers) else ""
+    texts = {f"k{n}.cu": start + "#include <nv/target>\n" + KERNEL.replace("1", use + here) for n in range(3)}
+    root = write(tmp_path, {**texts, **headers})
+    jobs = [make_job(root, name, toolkit_headers="auto", include_dirs=["include"]) for name in texts]
+    counted = Counted(monkeypatch)
+    images = with_prefix(jobs, space)
+    assert (counted.used, counted.given_up) == (shared, 3 - shared)
+    assert [told(image) for image in images] == told_alone(jobs, space)
+    if "HERE" in str(headers):
+        assert b"k2.cu\0" in images[2].data
+        assert b"k0.cu\0" not in images[2].data
 
 
 def test_a_trace_that_names_nothing_is_not_believed(
@@ -547,7 +636,7 @@ def test_a_trace_that_names_nothing_is_not_believed(
     texts = {"a.cu": start + KERNEL, "b.cu": start + '#include "more.h"\n' + KERNEL, "more.h": ""}
     root = write(tmp_path, texts)
     plain, more = (make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu"))
-    found = Precompiled(whole_prefix(plain), space)
+    found = Precompiled(whole_prefix(plain, more), space)
     assert found.compile(plain) is not None
     assert found.compile(more) is not None
     monkeypatch.setattr(precompiled, "traced_names", lambda path: [])

@@ -358,6 +358,17 @@ class TestComputedIncludes:
         tree(tmp_path, {"inc/first.h": '#define SECOND "b.h"'})
         assert "inc/b.h" in self.closed(tmp_path, text)[0]
 
+    def test_what_they_can_stand_for_is_told(self, tmp_path: Path) -> None:
+        """Of each file, all that its includes by macros can stand for; where one of them is not known, nothing."""
+        text = '#include H\n#include "one.h"\n#include "two.h"\n'
+        files = {
+            "one.h": "#define H <a.h>\n#include L(b.h)\n#include <c.h>\n#include H\n",
+            "two.h": '#define H "b.h"\n#define L(x) <x>\n#include UNKNOWN\n#include H\n',
+        }
+        closure = close(tree(tmp_path, {"k.cu": text, **files}), source="k.cu")
+        told = {label: sorted(include.spelling for include in found) for label, found in closure.computed.items()}
+        assert told == {"k.cu": ["a.h", "b.h"], "one.h": ["a.h", "b.h", "b.h"]}
+
     def test_of_a_macro_from_the_table(self, tmp_path: Path) -> None:
         """A macro of `defines` counts, beside what the text may define."""
         assert self.closed(tmp_path, "#include H", H='"a.h"') == (["inc/a.h"], False)

@@ -86,7 +86,7 @@ def _cub(shared: bool) -> dict[str, str]:
     for body, text in _CUB_BODIES.items():
         for kind in ("int", "float", "double"):
             start = _CUB_START if shared else f"#include <cub/block/{own[body]}.cuh>\n"
-            start += '#include "threads.h"\n\n' if kind == "int" else "#define THREADS 128\n\n"
+            start += '#include "threads.h"\n' if kind == "int" else "#define THREADS 128\n"
             files[f"demo/{body}_{kind}.cu"] = (
                 f'{start}using T = {kind};\nextern "C" __global__ void {body}_{kind}(const T* x, T* y)\n{{\n{text}}}\n'
             )

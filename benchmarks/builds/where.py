@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from serial import compile_one, laid_out
@@ -128,7 +129,8 @@ def compiles(kernels: KernelSet, folder: Path) -> str:
         rows.setdefault(name, []).append(row)
 
     jobs = jobs_of(kernels, folder)
-    with laid_out() as includes, workspace() as space:
+    with laid_out() as includes, workspace() as folder_of_jobs:
+        space = replace(folder_of_jobs, own_process=True)
         os.environ["TMPDIR"] = str(space.path)
         flags = [f"-arch={kernels.archs[0]}".encode(), b"--ptxas-options=-v", b"--no-cache", *includes]
         compile_one(folder / kernels.sources[0], flags)  # the first one of a process grows its heap
