@@ -12,7 +12,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from .arch import release_version
-from .installed import INSTALLED
+from .installed import INSTALLED, libraries_of
+from .libraries import undefined_macros
 from .plan import CompileJob, Unit
 from .sources import join_label, walk_files
 from .toolkit import carries_headers, installed_roots
@@ -20,6 +21,7 @@ from .toolkit import carries_headers, installed_roots
 __all__ = [
     "NO_LAUNCHES",
     "folders_that_hold",
+    "macros_of_libraries",
     "missing_headers",
     "refusal_message",
     "repeat_command",
@@ -49,6 +51,13 @@ def refusal_message(job: CompileJob, log: str, absent: Collection[str] = ()) -> 
 def undefined_names(log: str) -> list[str]:
     """Names that a log says nothing declares."""
     return list(dict.fromkeys(re.findall(r'identifier "(\w+)" is undefined', log)))
+
+
+def macros_of_libraries(unit: Unit, said: str) -> str:
+    """The macros that a library's own builds define, where the compiler finds an operator of one of its types twice."""
+    if "more than one" not in said:
+        return ""
+    return "; ".join(undefined_macros(libraries_of(unit.include_dirs), unit.defines))
 
 
 def missing_headers(text: str) -> list[str]:
@@ -102,6 +111,8 @@ def _hint(job: CompileJob, log: str, absent: Collection[str]) -> str:
             f"{match[1]} begins with {match[2]}; put it between #if __CUDA_ARCH__ >= {match[3]}0 and #endif, or leave "
             f"{job.architecture} out of archs"
         )
+    if doubled := macros_of_libraries(job.unit, log):
+        return doubled
     for pattern, text in _CAUSES.items():
         if re.search(pattern, log):
             return text

@@ -13,7 +13,7 @@ import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
@@ -26,6 +26,7 @@ __all__ = [
     "installed_problem",
     "is_installed",
     "is_of_library",
+    "libraries_of",
     "narrowed_installed",
 ]
 
@@ -43,6 +44,12 @@ def installed_labels(spelling: str) -> list[str]:
 def is_installed(label: str, root: Path) -> bool:
     """Whether a label is that of an installed package's file. A folder of the project by that name comes first."""
     return label.startswith(f"{INSTALLED}/") and not (root / INSTALLED).exists()
+
+
+def libraries_of(labels: Iterable[str]) -> list[str]:
+    """Packages of the known libraries whose include folders are among these labels."""
+    found = set(labels)
+    return [package for package in LIBRARIES if found.intersection(installed_labels(package))]
 
 
 def is_of_library(label: str) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from .advice import macros_of_libraries
 from .errors import numbered
 from .hostcode import Mention, Probe, Surroundings, has_made_kernels, mentions
 from .manifest import squeeze_name
@@ -140,7 +141,11 @@ class Instances:
         headline = f"{job}: instances of kernels that host code asks for and that are not compiled; list in "
         headline += "name-expressions those that are loaded:"
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-        return [numbered(headline, [*list(lines)[:_SHOWN], *more])]
+        return [numbered(headline, [*list(lines)[:_SHOWN], *more]) + self._macros(job.unit)]
+
+    def _macros(self, unit: Unit) -> str:
+        hint = macros_of_libraries(unit, "\n".join(self.refused.values()))
+        return f"\n{hint}" if hint else ""
 
     def how_to_list(self, unit: Unit) -> str:
         """What an author writes to get kernels out of templates; empty where nothing asks for an instance."""
@@ -155,6 +160,7 @@ class Instances:
             numbered("\nthe files ask for these instances:", dict.fromkeys(lines[:_SHOWN]))
             + f'\nto be listed as, with the arguments filled in:\n{table}\nsource = "{unit.source}"\n'
             + f"name-expressions = [{shown}]"
+            + self._macros(unit)
         )
 
 

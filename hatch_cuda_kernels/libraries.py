@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["LIBRARIES", "Library", "narrowed", "wanted_libraries"]
+__all__ = ["LIBRARIES", "Library", "narrowed", "undefined_macros", "used_libraries", "wanted_libraries"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +36,8 @@ class Library:
     declared: Mapping[str, str]
     """Header of the host -> what it declares of names that device code has: where they are looked up, and types that
     headers for device code name and do not use. Without a definition these cannot be mistaken for anything."""
+    defines: tuple[str, ...]
+    """Macros that its own builds of extensions define, and that device code is written for."""
 
     def stands(self, name: str) -> bool:
         """Whether a header has something for device code of its own."""
@@ -82,6 +84,12 @@ LIBRARIES: Mapping[str, Library] = {
             "template <typename T> class HeaderOnlyArrayRef;\n}\nnamespace torch::headeronly {\n"
             "using c10::HeaderOnlyArrayRef;\nusing IntHeaderOnlyArrayRef = HeaderOnlyArrayRef<int64_t>;\n}\n",
         },
+        defines=(
+            "__CUDA_NO_BFLOAT16_CONVERSIONS__",
+            "__CUDA_NO_HALF2_OPERATORS__",
+            "__CUDA_NO_HALF_CONVERSIONS__",
+            "__CUDA_NO_HALF_OPERATORS__",
+        ),
     ),
 }
 """Import package -> its headers."""
@@ -92,16 +100,34 @@ def wanted_libraries(headers: Mapping[str, str], texts: Iterable[str]) -> Iterat
 
     `headers` are those that went, as `#include` names them, each with where that stands.
     """
-    code = "\n".join(texts)
-    for package, library in LIBRARIES.items():
-        lost = [f"<{header}> of {where}" for header, where in headers.items() if library.own.fullmatch(header)]
-        used = dict.fromkeys(re.sub(r"\s+", "", name) for name in library.names.findall(code))
-        if lost and used:
-            yield (
-                f"device code has {', '.join([*used][:5])}{', ...' if len(used) > 5 else ''}, which the headers of "
-                f"{package} declare ({', '.join(lost[:3])}): add {package} to build-system.requires, and "
-                f'include-packages = ["{package}"] to the hook table'
-            )
+    for package, used in used_libraries(headers, texts).items():
+        lost = [f"<{name}> of {where}" for name, where in headers.items() if LIBRARIES[package].own.fullmatch(name)]
+        yield (
+            f"device code has {', '.join([*used][:5])}{', ...' if len(used) > 5 else ''}, which the headers of "
+            f"{package} declare ({', '.join(lost[:3])}): add {package} to build-system.requires, and "
+            f'include-packages = ["{package}"] to the hook table'
+        )
+
+
+def used_libraries(headers: Iterable[str], texts: Iterable[str]) -> dict[str, list[str]]:
+    """Package of each library with one of these headers -> its names in texts of device code, where there are some."""
+    names, code = list(headers), "\n".join(texts)
+    found = {
+        package: list(dict.fromkeys(re.sub(r"\s+", "", name) for name in library.names.findall(code)))
+        for package, library in LIBRARIES.items()
+        if any(map(library.own.fullmatch, names))
+    }
+    return {package: used for package, used in found.items() if used}
+
+
+def undefined_macros(packages: Iterable[str], defines: Iterable[str]) -> Iterator[str]:
+    """What to say of macros that the builds of these libraries define, and that are not among `defines`."""
+    given = set(defines)
+    for package in packages:
+        missing = [name for name in LIBRARIES[package].defines if name not in given]
+        if missing:
+            line = ", ".join(f"{name} = true" for name in missing)
+            yield f"{package}'s builds of extensions define macros that these files may need: defines = {{ {line} }}"
 
 
 _GNU = re.compile(rb"\b__GNUC__\b")

@@ -17,6 +17,7 @@ from projects import KERNEL, Project, manifest_of
 from hatch_cuda_kernels.cli import main
 from hatch_cuda_kernels.config import Config
 from hatch_cuda_kernels.errors import ConfigurationError
+from hatch_cuda_kernels.libraries import LIBRARIES
 from hatch_cuda_kernels.setup.init import Proposal, propose
 
 if sys.version_info >= (3, 11):
@@ -371,6 +372,36 @@ class TestSources:
         made = project(tmp_path, {**NAMED, "demo/a.cu": source})
         proposal = propose(made.root, {})
         assert not table(proposal).get("modules") and "name-expressions" not in proposal.addition
+
+    TORCH = "#include <torch/extension.h>\n"
+    HALF = TORCH + "__global__ void k(at::Half *x) { x[0] = x[1]; }\n"
+    DISPATCH = TORCH + (
+        "template <typename T> __global__ void k(T *x) { x[0] = x[1]; }\nvoid f(torch::Tensor t) {\n"
+        'AT_DISPATCH_FLOATING_TYPES_AND_HALF(t.scalar_type(), "f", [&] {\n'
+        "k<scalar_t><<<1, 1>>>(t.data_ptr<scalar_t>()); });\n}\n"
+    )
+
+    @pytest.mark.parametrize("text", [HALF, DISPATCH], ids=["types", "dispatch"])
+    def test_libraries_that_device_code_needs(self, tmp_path: Path, text: str) -> None:
+        """The package is in the table, its macros are, and the build's requirements name it."""
+        files = {"setup.py": "", "demo/__init__.py": "", "demo/a.cu": text, "demo/b.cu": KERNEL}
+        proposal = propose(project(tmp_path, files).root, {})
+        found = table(proposal)
+        assert found["include-packages"] == ["torch"]
+        assert found["defines"] == dict.fromkeys(LIBRARIES["torch"].defines, True)
+        assert 'requires = ["hatchling", "hatch-cuda-kernels", "torch"]' in proposal.addition
+        assert "# Device code of demo/a.cu needs headers of the installed package torch." in proposal.addition
+
+    def test_libraries_that_are_to_be_required(self, tmp_path: Path) -> None:
+        """Requirements that are there stay, and what is to be added is said."""
+        proposal = propose(project(tmp_path, {**NAMED, "demo/a.cu": self.HALF}).root, {})
+        assert any('[build-system]: add "torch" to requires' in note for note in proposal.notes)
+
+    def test_libraries_of_the_host_alone(self, tmp_path: Path) -> None:
+        """A source whose kernels use none of the library's types is compiled without it."""
+        text = self.TORCH + KERNEL + "void f(at::Tensor t) { c10::Half h = t.item<at::Half>(); }\n"
+        found = look(tmp_path, {**NAMED, "demo/a.cu": text})
+        assert "include-packages" not in found and "defines" not in found
 
     def test_headers(self, tmp_path: Path) -> None:
         """Folders are found through headers of headers; what the toolkit has is not looked for in the project."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import sysconfig
@@ -143,6 +144,22 @@ class TestDispatches:
             image = compile_job(job, space)
         assert set(image.kernels) == {f"scale<{'c10::Half' if kind == 'H' else kind}>" for kind in types.split()}
         assert not image.warnings
+
+    @pytest.mark.parametrize("besides", [True, False], ids=["besides", "alone"])
+    def test_macros_of_the_librarys_own_builds(self, small: Path, besides: bool) -> None:
+        """Where an operator is one of two for a type of the library, the macros that its builds define are named."""
+        text = self.SCALE.replace("x[0];", "T(x[0] < 1.0 ? 1 : 2);").replace(
+            "template",
+            "__device__ bool operator<(c10::Half, int);\n__device__ bool operator<(c10::Half, long);\ntemplate",
+            1,
+        )
+        text += "void f(at::Tensor t) { run<at::Half>(t); }\n" + "void g(at::Tensor t) { run<float>(t); }\n" * besides
+        job = make_job(write(small, {"k.cu": text}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
+        with workspace() as space, contextlib.ExitStack() as stack:
+            raised = None if besides else stack.enter_context(pytest.raises(CompilationError))
+            said = " ".join(compile_job(job, space).warnings)
+        said = str(raised.value) if raised is not None else said
+        assert "torch's builds of extensions define macros" in said and "__CUDA_NO_HALF_OPERATORS__ = true" in said
 
 
 class TestNotInstalled:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..config import HOOK, check_module_name
+from ..libraries import LIBRARIES
 from ..modules import ShippedPackage
 from .hints import Hints
 from .layout import Layout
@@ -61,6 +62,15 @@ class HookTable:
         kept = [source for source in self.sources if source.has_kernels and (self._owner(source) or source.own)]
         return sorted(kept, key=lambda source: self._owner(source) is None)
 
+    @property
+    def libraries(self) -> dict[str, list[str]]:
+        """Package of each library whose headers device code needs -> the sources that do."""
+        found: dict[str, list[str]] = {}
+        for source in self.chosen:
+            for package in source.libraries:
+                found.setdefault(package, []).append(source.label)
+        return found
+
     def _owner(self, source: Source) -> ShippedPackage | None:
         return next((p for p in self.layout.packages if source.label.startswith(f"{p.folder}/")), None)
 
@@ -77,16 +87,24 @@ class HookTable:
         if include_dirs:
             text += comment("Where the includes of these sources find the project's headers.")
             text += f"include-dirs = {_list(include_dirs)}\n"
+        if libraries := self.libraries:
+            for package, labels in libraries.items():
+                text += comment(f"Device code of {', '.join(labels)} needs headers of the installed package {package}.")
+            text += f"include-packages = {_list(libraries)}\n"
         if host := [source.label for source in chosen if source.host_code]:
             text += comment(f'{", ".join(host)}: host code is passed over; host-code = "error" would refuse it.')
         if hints.options:
             text += f"\n[{hook}.options]\n"
             for option, value in hints.options.items():
                 text += comment(f"From {hints.options_from[option]}.") + f"{option} = {quote(value)}\n"
+        if macros := {name: package for package in libraries for name in LIBRARIES[package].defines}:
+            text += f"\n[{hook}.defines]\n"
+            text += comment(f"As the builds of {', '.join(dict.fromkeys(macros.values()))} define them for extensions.")
+            text += "".join(f"{name} = true\n" for name in macros)
         if hints.defines:
             named = ", ".join(f"{macro} ({label})" for macro, label in sorted(hints.defines.items()))
             text += "\n" + comment(f"Macros that some compiler was given so far: {named}. If kernels need them:")
-            text += comment(f"[{hook}.defines]")
+            text += "" if macros else comment(f"[{hook}.defines]")
         for source in chosen:
             text += self._module(source, hook)
         return text

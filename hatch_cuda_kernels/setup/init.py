@@ -17,7 +17,7 @@ from ..display import print_json
 from ..errors import ConfigurationError
 from .hints import python_with_cuda, read_hints
 from .hooktable import HookTable, comment, quote
-from .layout import Layout, guess_layout
+from .layout import guess_layout
 from .survey import Source, survey_sources, tree_files
 from .tomlfile import TomlFile, sub_table
 
@@ -28,7 +28,7 @@ else:
 
 __all__ = ["Proposal", "propose", "run"]
 
-_BUILD_SYSTEM = '[build-system]\nrequires = ["hatchling", "hatch-cuda-kernels"]\nbuild-backend = "hatchling.build"\n'
+_BUILD_SYSTEM = '[build-system]\nrequires = ["hatchling", "hatch-cuda-kernels"{}]\nbuild-backend = "hatchling.build"\n'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,8 @@ def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.envi
     build = sub_table(target.values, prefix)
     _refuse_second(target, build, prefix)
     sources, include_dirs = survey_sources(root, files)
-    missing = _missing_tables(pyproject, root, guess_layout({}, build, files))
+    first = HookTable(prefix, guess_layout({}, build, files), build, sources)
+    missing = _missing_tables(pyproject, root, first)
     layout = guess_layout(sub_table({**tomllib.loads(missing), **pyproject.values}, "project"), build, files)
     table = HookTable(prefix, layout, build, sources)
     strings = python_with_cuda(root, files)
@@ -82,7 +83,7 @@ def propose(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.envi
             "such as my_app/, put the .cu files into it and run this again"
         )
     addition = table.render(include_dirs, read_hints(root, files, environ))
-    notes = [*_notes(pyproject, files, strings)]
+    notes = [*_notes(pyproject, files, strings, list(table.libraries))]
     if missing:
         if target is pyproject:
             addition = f"{missing}\n{addition}"
@@ -101,13 +102,17 @@ def _refuse_second(target: TomlFile, build: Mapping[str, Any], prefix: str) -> N
             )
 
 
-def _missing_tables(pyproject: TomlFile, root: Path, layout: Layout) -> str:
+def _build_system(libraries: Iterable[str]) -> str:
+    return _BUILD_SYSTEM.format("".join(f', "{package}"' for package in libraries))
+
+
+def _missing_tables(pyproject: TomlFile, root: Path, table: HookTable) -> str:
     """`[build-system]` and `[project]`, where there is none."""
     tables = []
     if "build-system" not in pyproject.values:
-        tables.append(_BUILD_SYSTEM)
+        tables.append(_build_system(table.libraries))
     if "project" not in pyproject.values:
-        name, version, source = _name_and_version(root, [package.name for package in layout.packages])
+        name, version, source = _name_and_version(root, [package.name for package in table.layout.packages])
         tables.append(
             comment(f"Guessed from {source}.")
             + f'[project]\nname = {quote(name)}\nversion = {quote(version)}\nrequires-python = ">=3.10"\n'
@@ -148,7 +153,9 @@ def _nothing_to_compile(root: Path, sources: Sequence[Source], strings: Sequence
     return f"{text}; write one, such as my_app/saxpy.cu, and run this again"
 
 
-def _notes(pyproject: TomlFile, files: Sequence[str], strings: Sequence[str]) -> Iterable[str]:
+def _notes(
+    pyproject: TomlFile, files: Sequence[str], strings: Sequence[str], libraries: Sequence[str]
+) -> Iterable[str]:
     """What this leaves to the author."""
     system = pyproject.values.get("build-system")
     if system is None and "setup.py" in files:
@@ -159,10 +166,10 @@ def _notes(pyproject: TomlFile, files: Sequence[str], strings: Sequence[str]) ->
         if backend != "hatchling.build":
             yield (
                 f"[build-system]: the build backend is {backend}, and the hook runs in hatchling. It stays as it is; "
-                f"where nothing else needs that backend, write:\n\n{_BUILD_SYSTEM}"
+                f"where nothing else needs that backend, write:\n\n{_build_system(libraries)}"
             )
-        elif "hatch-cuda-kernels" not in names:
-            yield '[build-system]: add "hatch-cuda-kernels" to requires; it was left as it is'
+        elif lacking := [name for name in ("hatch-cuda-kernels", *libraries) if name not in names]:
+            yield f"[build-system]: add {', '.join(map(quote, lacking))} to requires; it was left as it is"
     project = pyproject.values.get("project")
     if isinstance(project, dict):
         if "hatch-cuda-kernels" not in {_distribution(text) for text in project.get("dependencies", [])}:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from ..errors import ConfigurationError
-from ..scanning import Include, without_comments
+from ..libraries import LIBRARIES, used_libraries
+from ..scanning import Include, scan_text, without_comments
 from ..sources import ProjectTree, SourceFile, join_label, walk_files
 from ..standins import standins
 from .templates import Kernel, defines_kernel_macro, find_instances, find_kernels
@@ -61,6 +62,8 @@ class Source:
     host_code: bool
     templates: tuple[Template, ...]
     """Those of its kernels that are templates; none where the build compiles all instances unasked."""
+    libraries: tuple[str, ...]
+    """Packages whose headers its device code needs, of those that are known (see libraries.py)."""
 
 
 def tree_files(root: Path) -> list[str]:
@@ -201,7 +204,8 @@ class _Survey:
         own = {kernel.name for kernel in self._kernels_of(label)}
         opened = [file for name in reads if (file := self._open(name))]
         host_code = any(_HOST.search(file.data) for file in opened[:1])
-        asked = _asked_by_host_code({file.label: file.data for file in opened}) if host_code else {}
+        texts = {file.label: file.data for file in opened}
+        asked = _asked_by_host_code(texts) if host_code else {}
         templates, unasked = [], False
         for kernel in kernels.values():
             if kernel.parameters is not None and (kernel.name in own or not plain):
@@ -223,7 +227,20 @@ class _Survey:
             plain_kernels=plain,
             host_code=host_code,
             templates=tuple(templates) if unasked else (),
+            libraries=tuple(_used_libraries(texts, asked)),
         )
+
+
+def _used_libraries(texts: Mapping[str, bytes], asked: Mapping[str, Iterable[str]]) -> Iterable[str]:
+    """Packages of libraries that a file includes, and that device code names, or the instances that it asks for."""
+    includes = {include.spelling for text in texts.values() for include in scan_text(text).includes}
+    if not any(library.own.fullmatch(name) for library in LIBRARIES.values() for name in includes):
+        return ()
+    from ..hostcode import Surroundings, pass_over
+
+    around = Surroundings.of(texts.values())
+    left = [without_comments(pass_over(text, around).data).decode("utf-8", "replace") for text in texts.values()]
+    return used_libraries(includes, [*left, *(instance for each in asked.values() for instance in each)])
 
 
 def _asked_by_host_code(texts: Mapping[str, bytes]) -> dict[str, dict[str, str]]:
