@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from .absence import asks_for, outline, suspects
@@ -37,7 +38,7 @@ from .pool import Pool, Result
 from .sbom import Origin
 from .scans import RememberedScans
 from .sources import ProjectTree, Scans
-from .toolchain import Toolchain, check_pins, detect
+from .toolchain import Later, Memory, Toolchain, check_pins, detect
 
 __all__ = ["Built", "Put", "Reporter", "build_packages", "make_units"]
 
@@ -94,9 +95,14 @@ def _build(
 
         check_executor(config.executor)
     places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
-    with KernelCache.open(places, max_size=config.cache_max_size) as cache, RememberedScans(cache, specs) as scans:
+    with (
+        KernelCache.open(places, max_size=config.cache_max_size) as cache,
+        RememberedScans(cache, specs) as scans,
+        Later(cache) as facts,
+    ):
+        asked = _ask(facts, pool, len(specs))
         units = make_units(root, specs, scans)
-        toolchain = detect(cache, pool.ask_toolchain)
+        toolchain = asked.result()
         check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
         targets = [_architectures(spec, toolchain, where) for spec in specs]
         _check_targets(specs, targets, toolchain, where)
@@ -134,6 +140,14 @@ def _build(
         f"{seconds:.1f} s, {format_size(size)}, {names}"
     )
     return Built(release=toolchain.release, origins=origins_of(images))
+
+
+def _ask(memory: Memory, pool: Pool, modules: int) -> Future[Toolchain]:
+    """NVRTC, found out in passing: where it has to be asked, a process is started for that."""
+    thread = ThreadPoolExecutor(1)
+    asked = thread.submit(detect, memory, partial(pool.ask_toolchain, beside=modules - 1))
+    thread.shutdown(wait=False)
+    return asked
 
 
 def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:

@@ -50,8 +50,14 @@ class Pool:
         for worker in self._workers:
             worker.close()
 
-    def ask_toolchain(self) -> Toolchain:
-        """What NVRTC says of itself, asked in the first worker. Raises ToolchainError."""
+    def ask_toolchain(self, beside: int = 0) -> Toolchain:
+        """What NVRTC says of itself, asked in the first worker. Raises ToolchainError.
+
+        Who has to ask has no image yet, so that as many workers `beside` it as there will be work for start meanwhile.
+        """
+        with suppress(OSError, EOFError):  # the first one tells, and who needs another
+            for worker in self._workers[: beside + 1]:
+                worker.start()
         return ask_toolchain(self._workers[0])
 
     def compile(

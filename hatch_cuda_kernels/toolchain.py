@@ -14,15 +14,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .arch import release_version
 from .errors import ToolchainError, first_line
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "INSTALL_HINT",
     "LINKER_HINT",
     "LINKER_WHEELS",
+    "Later",
     "Memory",
     "Toolchain",
     "check_pins",
@@ -74,6 +78,29 @@ class Memory(Protocol):
 
     def remember(self, key: str, value: bytes) -> None:
         """Remember; never raises."""
+
+
+class Later:
+    """A memory that remembers at the end: what keeps the facts takes longer to load than NVRTC takes to tell them."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._facts: dict[str, bytes] = {}
+
+    def recall(self, key: str) -> bytes | None:
+        """See Memory."""
+        return self._memory.recall(key)
+
+    def remember(self, key: str, value: bytes) -> None:
+        """See Memory."""
+        self._facts[key] = value
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        for key, value in self._facts.items() if kind is None or issubclass(kind, Exception) else ():
+            self._memory.remember(key, value)
 
 
 def import_nvrtc() -> Any:

@@ -170,6 +170,10 @@ class Worker:
             if expired.is_set():
                 self.stop()
 
+    def start(self) -> None:
+        """Start the process ahead of its first request. Raises EOFError where it may not, OSError where it cannot."""
+        self._running()
+
     def _running(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._closed:

@@ -58,6 +58,16 @@ def test_no_more_workers_than_work(tmp_path: Path) -> None:
     assert pids(found) == []
 
 
+def test_workers_start_while_the_toolchain_is_asked_for() -> None:
+    """Where NVRTC has to be asked there is no image yet: the others start beside the first, as far as there are any."""
+    with closing(Pool(3)) as found:
+        found.ask_toolchain(beside=1)
+        assert len(pids(found)) == 2
+        found.ask_toolchain(beside=9)
+        assert len(pids(found)) == 3
+    assert pids(found) == []
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "compute_90", "sm_120f"])
 def test_flags_without_options(tmp_path: Path, arch: str) -> None:
     """A job without options has the flags that cuda.core would spell, without importing it."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import shutil
@@ -16,7 +17,14 @@ from packaging.requirements import Requirement
 
 from hatch_cuda_kernels import toolchain
 from hatch_cuda_kernels.errors import ToolchainError
-from hatch_cuda_kernels.toolchain import Toolchain, check_pins, detect, installed_release, required_distributions
+from hatch_cuda_kernels.toolchain import (
+    Later,
+    Toolchain,
+    check_pins,
+    detect,
+    installed_release,
+    required_distributions,
+)
 from hatch_cuda_kernels.toolkit import Headers, installed_roots
 
 
@@ -51,6 +59,20 @@ def installed() -> Toolchain:
     found = installed_release()
     assert found is not None
     return Toolchain(release=found[0], supported=(75, 80), library=found[1])
+
+
+@pytest.mark.parametrize(("error", "kept"), [(None, 1), (RuntimeError, 1), (KeyboardInterrupt, 0)])
+def test_facts_for_later(error: type[BaseException] | None, kept: int) -> None:
+    """Facts are remembered at the end, whatever failed by then, but not in the way of an interruption."""
+    memory, ask = Memory(), Ask(installed())
+    with contextlib.suppress(RuntimeError, KeyboardInterrupt), Later(memory) as later:
+        detect(later, ask)
+        assert memory.facts == {}
+        if error is not None:
+            raise error
+    assert len(memory.facts) == kept
+    assert detect(Later(memory), ask) == installed()
+    assert ask.times == 2 - kept
 
 
 def test_a_wheel_is_asked_once() -> None:
