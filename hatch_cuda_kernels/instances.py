@@ -22,6 +22,8 @@ _NAME_MAP = "__nv_name_map"
 _ERROR = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
 )
+_MESSAGE = re.compile(r"^(?=[^\n()]*\(\d+\): (?:catastrophic )?(?:error|warning))", re.MULTILINE)
+"""Where an error or a warning begins."""
 _EXPRESSION = re.compile(
     rf"^{_NAME_MAP}\(\d+\): error[^\n:]*: (?P<text>[^\n]*)\n\s*#pragma nv_mangled_name (?P<expression>[^\n]*)",
     re.MULTILINE,
@@ -29,6 +31,8 @@ _EXPRESSION = re.compile(
 _INSTANTIATION = re.compile(
     r'instantiation of "(?:[^"(]*[ *&])?(?P<name>[\w:]+)(?:<[^"(]*>)?\([^"]*\[with (?P<given>[^\]"]*)\]"'
 )
+_GIVEN = re.compile(r"(?:^|(?<=,))(?:\w+|<unnamed>|<auto-\d+>)=|(?<=\d)[UL]+\b")
+"""What stands around the value of a parameter."""
 _SHOWN = 12
 
 
@@ -90,7 +94,8 @@ class Instances:
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
 
-        With `others`, whatever else it complains of, and also of those whose kernels it cannot instantiate.
+        With `others`, also of those whose kernels it cannot instantiate; of none where it complains of something else,
+        which would stay.
         """
         if not others and any(match["file"] != _NAME_MAP for match in _ERROR.finditer(log)):
             return False
@@ -100,25 +105,35 @@ class Instances:
             if (text := taken.get(match["expression"].replace(" ", ""))) is not None:
                 refused.setdefault(text, match["text"])
         if others:
-            refused |= self._failed(log)
+            failed = self._failed(log)
+            if failed is None:
+                return False
+            refused |= failed
         self.refused.update(refused)
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)
 
-    def _failed(self, log: str) -> dict[str, str]:
-        """Expressions whose kernels do not compile: those of the very arguments, else all of a kernel's."""
+    def _failed(self, log: str) -> dict[str, str] | None:
+        """Expressions whose kernels do not compile: those of the very arguments, else all of a kernel's. None where an
+        error is of no kernel's instance."""
         failed: dict[str, str] = {}
-        error = next((match["text"] for match in _ERROR.finditer(log) if match["file"] != _NAME_MAP), "")
-        for match in _INSTANTIATION.finditer(log):
-            name = match["name"].rpartition("::")[2]
-            given = [
-                part.partition("=")[2]
-                for part in match["given"].replace(" ", "").replace("__nv_bool", "bool").split(",")
-            ]
-            those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
-            exact = [text for text in those if _stands_for(text, given)]
-            failed |= dict.fromkeys(exact or those, error)
+        for message in _MESSAGE.split(log):
+            error = _ERROR.match(message)
+            if error is None or error["file"] == _NAME_MAP:
+                continue
+            found = [text for match in _INSTANTIATION.finditer(message) for text in self._instantiated(match)]
+            if not found:
+                return None
+            for text in found:
+                failed.setdefault(text, error["text"])
         return failed
+
+    def _instantiated(self, match: re.Match[str]) -> list[str]:
+        """The expressions that an instantiation may be of, as the compiler shows it."""
+        name = match["name"].rpartition("::")[2]
+        given = _GIVEN.sub("", match["given"].replace(" ", "").replace("__nv_bool", "bool")).split(",")
+        those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
+        return [text for text in those if _stands_for(text, given)] or those
 
     def left_open(self, job: CompileJob, read: Collection[str]) -> list[str]:
         """A warning of the launches that not every instance is compiled for, in the source and in the headers `read`.

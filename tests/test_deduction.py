@@ -11,7 +11,7 @@ from jobs import compile_alone, make_job, write
 
 from hatch_cuda_kernels import CompilationError
 from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe
-from hatch_cuda_kernels.nvrtc import Shown, Workspace, front_end_log
+from hatch_cuda_kernels.nvrtc import Shown, Workspace, compile_shown, front_end_log
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 
 SCALE = "template <typename T> __global__ void scale(T *x, int n) { x[threadIdx.x] *= T(n); }\n"
@@ -291,6 +291,38 @@ def test_explicit_launches_cost_no_probe(tmp_path: Path, monkeypatch: pytest.Mon
     assert not asked
     compiled(tmp_path, text)
     assert len(asked) == 1
+
+
+def test_warnings_do_not_cost_instances(tmp_path: Path) -> None:
+    """Of instances, those go that have errors; not those that are warned of beside them."""
+    text = (
+        "#include <vector>\ntemplate <class A, class B> struct Pair { A a; B b; };\n"
+        'template <typename T, unsigned N> __global__ void k(T *x) { int unused; static_assert(N != 3, "three"); }\n'
+        "template <typename T> __global__ void w(T *x) { int unused; }\n"
+        "void f(Pair<int, float> *x, int *y) { k<Pair<int, float>, 2><<<1, 1>>>(x);\n"
+        "k<Pair<int, float>, 3><<<1, 1>>>(x);\n"
+        "k<int, 4><<<1, 1>>>(y); w<<<1, 1>>>(x); w<<<1, 1>>>(y); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"k<Pair<int,float>,2>", "k<int,4>", "w<Pair<int,float>>", "w<int>"}
+    (warning,) = (warning for warning in image.warnings if "instances of kernels" in warning)
+    assert "k<Pair<int,float>,3>: static assertion failed" in warning and warning.count("k.cu(") == 1
+
+
+def test_instances_are_not_let_go_for_errors_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file has an error of its own, which stays, the compiler is not asked again for each instance."""
+    tried: list[int] = []
+
+    def counted(job: CompileJob, space: Workspace, shown: Shown) -> CompiledImage:
+        tried.append(len(shown.expressions))
+        return compile_shown(job, space, shown)
+
+    monkeypatch.setattr("hatch_cuda_kernels.reduction.compile_shown", counted)
+    bad = "template <int N> __global__ void k(int *x) { x[0] = N; absent(x); }\n"
+    bad += "__device__ int g() { return missing; }\n"
+    with pytest.raises(CompilationError, match='"missing" is undefined'):
+        compiled(tmp_path, bad + "void f(int *x) { " + "".join(f"k<{n}><<<1, 1>>>(x); " for n in range(8)) + "}\n")
+    assert tried == [8, 0]
 
 
 @pytest.mark.parametrize("word", ["const", "constexpr"])
