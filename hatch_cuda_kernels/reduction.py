@@ -93,7 +93,10 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     while True:
         trial = _Trial(job, space, dataclasses.replace(asked, refused={}))
         try:
-            settled = settle(texts, trial.attempt, around, keep_includes=own, keep_names=kept)
+            asked_for = (*unit.name_expressions, *asked.taken)
+            settled = settle(
+                texts, trial.attempt, around, keep_includes=own, keep_names=kept, expressions=asked_for
+            )
             if trial.image is None:
                 trial.attempt_with_fewer_instances(settled.files, settled.log)
         except NoKernelError as error:
@@ -211,8 +214,9 @@ _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a 
 def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
     for label, found in sorted(files.items()):
         for passing in found.passed:
-            line, kind, name, reason, _ = passing
-            yield Omission(source=label, line=line, kind=kind, name=name, reason=reason)
+            yield Omission(
+                source=label, line=passing.line, kind=passing.kind, name=passing.name, reason=passing.reason
+            )
 
 
 _EVIDENCE = ("include", "function", "definition", "body", "macro")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .declarations import Declaration, Parser
 from .tokens import WORD, Token
 
-__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "asked_signs", "signature_of"]
+__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "asked_signs", "signature_of", "split_arguments"]
 
 _ANY = 1_000_000
 _LONGEST = 512
@@ -137,8 +137,12 @@ def _count(parser: Parser, index: int) -> int | None:
 
 def arguments_of(parser: Parser, opened: int) -> Iterator[list[Token]]:
     """What stands between the commas of a parenthesis."""
+    return split_arguments(parser, opened, parser.match.get(opened, opened + 1))
+
+
+def split_arguments(parser: Parser, opened: int, closing: int) -> Iterator[list[Token]]:
+    """What stands between the commas of a bracket that opens and closes at two indices."""
     start = index = opened + 1
-    closing = parser.match.get(opened, start)
     while index < closing:
         text = parser.tokens[index].text
         inner = parser.match.get(index) if text in ("(", "[", "{") else None

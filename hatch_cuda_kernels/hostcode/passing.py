@@ -45,6 +45,8 @@ class Passing(NamedTuple):
     reason: str = "host code"
     signature: Signature | None = None
     """Of a function that device code can ask about and not call."""
+    reached: bool = True
+    """Whether something that is left may name it."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +116,20 @@ class Pass:
         self.surroundings = surroundings
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
+        self._verdicts: dict[Declaration, str] = {}
 
     def run(
-        self, further: Mapping[int, str] | None = None, whole: Collection[int] = (), moved: Collection[int] = ()
+        self,
+        further: Mapping[int, str] | None = None,
+        whole: Collection[int] = (),
+        moved: Collection[int] = (),
+        unreached: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
-        `cuda::std`.
+        `cuda::std`; `unreached`, of those that nothing which is left mentions.
         """
         parser = self.parser
         more = further or {}
@@ -135,15 +142,21 @@ class Pass:
         for declaration in parser.declarations:
             if declaration.first < inside:
                 continue  # a member of a class that goes
+            if declaration.first in unreached and declaration.kind != "scope":
+                inside = declaration.last
+                editor.cut(declaration.first, declaration.last)
+                gone.append((declaration.first, declaration.last))
+                self._note(declaration, reached=False)
+                continue
             reason = more.get(declaration.first) if declaration.kind != "scope" else None
-            verdict = self._verdict(declaration)
+            verdict = self.verdict(declaration)
             if reason is not None:
                 verdict = "erase" if declaration.is_vital else "cut"
             if verdict == "go":
                 candidates.append(declaration)
             elif verdict == "cut":
                 inside = declaration.last
-                after = self._after_name(declaration) if declaration.first not in whole else None
+                after = self.after_name(declaration) if declaration.first not in whole else None
                 first = declaration.first if after is None else after
                 editor.cut(first, declaration.last, "" if after is None else ";")
                 gone.append((first, declaration.last))
@@ -176,11 +189,11 @@ class Pass:
                     )
         return PassedOver(
             data=editor.result().encode("latin-1"),
-            passed=tuple(sorted(self.passed)),
+            passed=tuple(sorted(self.passed, key=lambda passing: passing[:4])),
             launches=tuple(find_launches(parser)),
         )
 
-    def _after_name(self, declaration: Declaration) -> int | None:
+    def after_name(self, declaration: Declaration) -> int | None:
         """Index of the token after the name of a class that can be declared without its definition."""
         parser = self.parser
         if declaration.kind != "class" or declaration.parent is not None or declaration.name_at < 0:
@@ -198,21 +211,23 @@ class Pass:
 
     def stays_declared(self, declaration: Declaration) -> bool:
         """Whether the definition of a class can go without its declaration."""
-        return self._after_name(declaration) is not None
+        return self.after_name(declaration) is not None
 
     def _is_opaque(self, declaration: Declaration, after: int | None) -> bool:
         """Whether its declaration stays and tells all that code without objects of a class can ask: it has no base."""
         tokens = self.parser.tokens
         return after is not None and not any(token.text == ":" for token in tokens[after : declaration.body])
 
-    def _note(self, declaration: Declaration, kind: str | None = None, reason: str | None = None) -> None:
+    def _note(
+        self, declaration: Declaration, kind: str | None = None, reason: str | None = None, *, reached: bool = True
+    ) -> None:
         line = self.parser.line(declaration.first)
         evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
         if kind is None:
             kind = declaration.kind
             if declaration.instantiation:
                 kind = "instantiation"
-            elif self._owner(declaration) is not None and not self._is_special(declaration):
+            elif self.owner(declaration) is not None and not self.is_special(declaration):
                 kind = "definition"
             elif declaration.parent is not None:  # a constant may be made by a constructor that is evaluated
                 kind = "constructor" if declaration.name == declaration.parent.name and not evaluated else "member"
@@ -222,9 +237,9 @@ class Pass:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
         if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
             reason = "a texture or surface reference, which CUDA has no more since version 12"
-        self.passed.append(Passing(line, kind, name, reason or "host code", signature))
+        self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached))
 
-    def _is_special(self, declaration: Declaration) -> bool:
+    def is_special(self, declaration: Declaration) -> bool:
         """Whether it is a specialisation, `template <>`: something of its own, though it has another's name."""
         parser, first = self.parser, declaration.first
         return parser.is_at(first + 1, "<") and parser.is_at(first + 2, ">")
@@ -232,8 +247,13 @@ class Pass:
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
 
-    def _verdict(self, declaration: Declaration) -> str:
+    def verdict(self, declaration: Declaration) -> str:
         """One of "stay"; "go" unless the name is used; "cut"; "erase" the definition; "mark"; the "type" alone."""
+        if declaration not in self._verdicts:
+            self._verdicts[declaration] = self._verdict(declaration)
+        return self._verdicts[declaration]
+
+    def _verdict(self, declaration: Declaration) -> str:
         parser = self.parser
         if declaration in self._host_classes:
             return "cut"
@@ -279,15 +299,15 @@ class Pass:
     def _function_verdict(self, declaration: Declaration) -> str:
         if declaration.instantiation:
             return "cut" if declaration.name in self._host_names - self.device_names else "stay"
-        if self._has_unknown_specifier(declaration):
+        if self.has_unknown_specifier(declaration):
             return "stay"
         foreign = self._is_foreign(declaration)
         member = declaration.parent is not None
-        owner = None if member else self._owner(declaration)
+        owner = None if member else self.owner(declaration)
         if owner is not None and not foreign:
             # The space of a member stands at its declaration in the class, which may be in another file.
             here = (
-                owner in self._type_names
+                owner in self.type_names
                 and declaration.name not in self.device_names
                 and not declaration.words & {"constexpr", "consteval"}
             )
@@ -349,7 +369,7 @@ class Pass:
         )
 
     @cached_property
-    def _type_names(self) -> frozenset[str]:
+    def type_names(self) -> frozenset[str]:
         tokens = self.parser.tokens
         names = {d.name for d in self.parser.declarations if d.kind in ("class", "enum", "alias")}
         for index, token in enumerate(tokens[:-1]):
@@ -357,7 +377,7 @@ class Pass:
                 names.add(tokens[index + 1].text)
         return frozenset(names)
 
-    def _owner(self, declaration: Declaration) -> str | None:
+    def owner(self, declaration: Declaration) -> str | None:
         """The class or namespace that the name of a function is qualified with."""
         tokens = self.parser.tokens
         index = declaration.name_at - 1
@@ -374,10 +394,10 @@ class Pass:
             index -= 1
         return tokens[index].text
 
-    def _has_unknown_specifier(self, declaration: Declaration) -> bool:
+    def has_unknown_specifier(self, declaration: Declaration) -> bool:
         """Whether a word of the head may be a macro of a header that is not at hand, and so put it on the device."""
         return any(
-            word not in self.surroundings.macros and word not in self._type_names
+            word not in self.surroundings.macros and word not in self.type_names
             for word in declaration.words - {declaration.name}
             if MACRO_NAME.match(word) and word not in NO_SPACE and not HOST_TYPES.fullmatch(word)
         )
@@ -449,11 +469,14 @@ class Pass:
         names = [name for name in parser.declared_names(declaration) if name != declaration.name]
         self.passed.append(Passing(parser.line(closed), "variable", ", ".join(names) or "(unnamed)"))
 
+    def can_erase(self, declaration: Declaration) -> bool:
+        """Whether the definition of a function can go without its declaration."""
+        twins = self.parser.twins
+        return declaration.erasable >= 0 and not any(declaration.body < twin < declaration.last for twin in twins)
+
     def _erase(self, declaration: Declaration, editor: Editor) -> None:
         """Leave the declaration, marked as device code, without its definition."""
-        if declaration.erasable >= 0 and not any(
-            declaration.body < twin < declaration.last for twin in self.parser.twins
-        ):
+        if self.can_erase(declaration):
             editor.cut(declaration.erasable, declaration.last, ";")
             self._note(declaration, "body")
         self._mark(declaration, editor)

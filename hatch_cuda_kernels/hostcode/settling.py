@@ -13,6 +13,7 @@ from functools import cached_property
 from .declarations import Declaration
 from .names import HOST_MACROS
 from .passing import Pass, PassedOver
+from .reach import Reach, find_unreached
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, WORD
 
@@ -37,6 +38,8 @@ _OF_THE_AUTHOR = re.compile(
 )
 """Messages that no declaration can be let go for: what was meant is the author's to say."""
 
+_DRAGS = "host code that only other host code uses"
+
 _OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
@@ -47,6 +50,7 @@ def settle(
     *,
     keep_includes: Mapping[str, Collection[str]] | None = None,
     keep_names: Collection[str] = (),
+    expressions: Collection[str] = (),
     limit: int = 40,
 ) -> Settled:
     """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
@@ -69,12 +73,16 @@ def settle(
             scopes.setdefault(name, set()).add(scope)
     shared = frozenset(name for name, found in scopes.items() if len(found) > 1 and name in mentioned)
     results = {label: amendment.run() for label, amendment in passes.items()}
-    count = 0
-    while True:
-        log = attempt(results)
-        count += 1
-        if log is None or count >= limit:
-            break
+    log, count = attempt(results), 1
+    if log is not None:
+        found = find_unreached({label: each.state for label, each in passes.items()}, surroundings, expressions)
+        for label, reach in found.items():
+            passes[label].reach = reach
+        sliced = {label: amendment.run() for label, amendment in passes.items()}
+        if sliced != results:
+            results = sliced
+            log, count = attempt(results), 2
+    while log is not None and count < limit:
         complaints: dict[str, dict[int, str]] = {}
         for match in _MESSAGE.finditer(log):
             label = posixpath.normpath(match["file"].replace("\\", "/"))
@@ -85,6 +93,8 @@ def settle(
             break
         for label in changed:
             results[label] = passes[label].run()
+        log = attempt(results)
+        count += 1
     return Settled(files=results, log=log, attempts=count)
 
 
@@ -93,6 +103,7 @@ class _Amendment:
 
     def __init__(self, state: Pass) -> None:
         self.state, self.parser = state, state.parser
+        self.reach = Reach()
         self.further: dict[int, str] = {}
         self.whole: set[int] = set()
         """Those of them whose declaration is complained of, too."""
@@ -101,7 +112,8 @@ class _Amendment:
 
     def run(self) -> PassedOver:
         """The file as it stands."""
-        return self.state.run(self.further, self.whole, self.moved)
+        further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
+        return self.state.run(further, self.whole, self.moved, self.reach.unreached)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:

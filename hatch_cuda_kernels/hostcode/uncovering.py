@@ -151,7 +151,7 @@ def uncovering(
             names = [_plain(name) for name in passing.name.split(", ")]
             if passing.kind == "body" and linked:
                 passing_kind = "function"
-            elif passing.kind in _HARMLESS:
+            elif not passing.reached or passing.kind in _HARMLESS:
                 continue
             else:
                 passing_kind = passing.kind
