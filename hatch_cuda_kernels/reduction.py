@@ -87,7 +87,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)
-    asked, kept = Instances.asked(unit, around), set[str]()
+    asked, kept, sliced = Instances.asked(unit, around), set[str](), False
     if asked.unknown:
         asked = deduce(job, space, asked, around, dict(zip(texts, first, strict=True)))
     while True:
@@ -95,7 +95,13 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         try:
             asked_for = (*unit.name_expressions, *asked.taken)
             settled = settle(
-                texts, trial.attempt, around, keep_includes=own, keep_names=kept, expressions=asked_for
+                texts,
+                trial.attempt,
+                around,
+                keep_includes=own,
+                keep_names=kept,
+                expressions=asked_for,
+                sliced=sliced,
             )
             if trial.image is None:
                 trial.attempt_with_fewer_instances(settled.files, settled.log)
@@ -107,9 +113,11 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         expressions = (*unit.name_expressions, *trial.instances.taken)
         unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
-        if not functions:
-            break
         kept |= functions  # another file names them: their declarations stay
+        if not functions:
+            if sliced or settled.sliced or not unsafe:
+                break
+            sliced = True  # what nothing reaches is in nobody's way
     _check_names(job, unsafe)
     _check_pragmas(job, texts, read)
     _check_customizations(job, read)
@@ -214,9 +222,7 @@ _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a 
 def _omissions(files: Mapping[str, PassedOver]) -> Iterator[Omission]:
     for label, found in sorted(files.items()):
         for passing in found.passed:
-            yield Omission(
-                source=label, line=passing.line, kind=passing.kind, name=passing.name, reason=passing.reason
-            )
+            yield Omission(source=label, line=passing.line, kind=passing.kind, name=passing.name, reason=passing.reason)
 
 
 _EVIDENCE = ("include", "function", "definition", "body", "macro")

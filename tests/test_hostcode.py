@@ -508,7 +508,8 @@ def test_settle_follows_the_compiler(tmp_path: Path) -> None:
     result = settled(
         {
             "k.cu": '#include <torch/sdk.h>\n#include "h.cuh"\nusing Handle = vendor::Handle;\n'
-            f"struct Holder {{ Handle h; }};\n{KERNEL}",
+            "struct Holder { Handle h; status s; };\n"
+            f"__device__ int use(Holder *h, Plain *p) {{ return h ? p->x : 0; }}\n{KERNEL}",
             "h.cuh": "#pragma once\ntypedef vendor_status_t status;\nstruct Plain { int x; };\n",
         },
         tmp_path,

@@ -102,7 +102,7 @@ HOST_HEADERS = re.compile(
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
       |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
-    |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/).*
+    |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/(?!vector_base\.h)).*
     |cub/(?:cub\.cuh|device/.*)
     |(?:any|charconv|codecvt|compare|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem
       |format|forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource

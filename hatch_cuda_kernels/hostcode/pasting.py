@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -94,7 +95,7 @@ def _rows(body: Sequence[Token]) -> Iterator[list[Token]]:
 def _handed(tokens: Sequence[Token], macros: Collection[str]) -> Iterator[str]:
     """The words between the parentheses after one of the macros."""
     depth = 0
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in itertools.pairwise(tokens):
         if depth or (token.text == "(" and before.text in macros):
             depth += (token.text == "(") - (token.text == ")")
             if token.kind in (WORD, NUMBER):

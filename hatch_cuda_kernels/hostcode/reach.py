@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of the files no kernel can reach, by names alone: declarations that nothing which stays mentions.
 
-The roots are what carries an execution or memory space, what is not understood, assertions, using-directives and the
-instances that are asked for. Whatever has a name that a kept declaration mentions is kept, wherever it is declared:
-overloads, specialisations and hidden twins in other scopes with it. What is left over is mentioned nowhere. So no
-lookup in what is kept can have found it, and none finds another thing for its absence. Where C++ finds a declaration
-without its name being there, this holds by the following:
+The roots are functions and variables with an execution or memory space, what is not understood, assertions,
+using-directives and the instances that are asked for. Whatever has a name that a kept declaration mentions is kept,
+wherever it is declared: overloads, specialisations and hidden twins in other scopes with it. What is left over is
+mentioned nowhere. So no lookup in what is kept can have found it, and none finds another thing for its absence. Where
+C++ finds a declaration without its name being there, this holds by the following:
 
 - A macro mentions all words of all its definitions; `##` mentions every name that it could make (see pasting).
 - A declaration in a namespace is found from inside that namespace, by the namespace's name, by a using-directive or
@@ -44,7 +44,9 @@ from .tokens import NUMBER, WORD
 __all__ = ["Reach", "find_unreached"]
 
 _UNASKED = frozenset(
-    "begin end rbegin rend size data empty get swap iter_swap iter_move tuple_size tuple_element tag_invoke main".split()
+    """
+    begin end rbegin rend size data empty get swap iter_swap iter_move tuple_size tuple_element tag_invoke main
+    """.split()
 )
 """Names that the language or CUDA's libraries look up by the types of arguments."""
 _LIBRARIES = frozenset("std cuda cub thrust nv nvcuda cooperative_groups".split())
@@ -101,17 +103,18 @@ def find_unreached(
     units = [unit for reader in readers.values() for unit in reader.units()]
     closure = _Closure(units, Pasting([state.parser.tokens for state in passes.values()], surroundings), surroundings)
     for reader in readers.values():
+        closure.spaces.update(reader.inline_spaces())
         closure.mention(reader.outside())
     closure.mention({*_UNASKED, *(word for text in expressions for word in re.findall(r"\w+", text))})
     closure.run()
-    dragging = closure.dragging()
-    return {
-        label: Reach(
-            frozenset(u.made.first for u in units if u.label == label and not u.kept and u.owner is None),
-            frozenset(u.made.first for u in dragging if u.label == label) | readers[label].definitions,
-        )
-        for label in passes
-    }
+    unreached: dict[str, set[int]] = {label: set() for label in passes}
+    dragging = {label: reader.definitions for label, reader in readers.items()}
+    for unit in units:
+        if not unit.kept and unit.owner is None:
+            unreached[unit.label].add(unit.made.first)
+    for unit in closure.dragging():
+        dragging[unit.label].add(unit.made.first)
+    return {label: Reach(frozenset(unreached[label]), frozenset(dragging[label])) for label in passes}
 
 
 class _Closure:
@@ -183,10 +186,17 @@ class _Closure:
 
     def dragging(self) -> set[_Unit]:
         """The functions of the host that would stay and mention something that goes."""
-        staying = {u for u in self.units if u.weak and (u.kept if u.owner is None else u.owner.kept)}
+        staying = [u for u in self.units if u.weak and (u.kept if u.owner is None else u.owner.kept)]
+        by_word: dict[str, list[_Unit]] = {}
+        for unit in staying:
+            for word in self.surroundings.expanded(unit.words):
+                by_word.setdefault(word, []).append(unit)
         found: set[_Unit] = set()
-        while more := {unit for unit in staying - found if self._mentions_what_goes(unit, found)}:
-            found |= more
+        while staying:
+            unit = staying.pop()
+            if unit not in found and self._mentions_what_goes(unit, found):
+                found.add(unit)
+                staying += [each for name in unit.names for each in by_word.get(name, ())]
         return found
 
     def _mentions_what_goes(self, unit: _Unit, gone: set[_Unit]) -> bool:
@@ -208,6 +218,8 @@ class _Reader:
         self.label, self.state, self.parser, self.members = label, state, state.parser, members
         self.definitions: set[int] = set()
         """Definitions, out of their classes, of members that are host code."""
+        self.parameters = {index for made in self.parser.declarations for index in self._parameters(made)}
+        """Where words are parameters of the templates around them."""
 
     def outside(self) -> set[str]:
         """The words that stand in no declaration."""
@@ -216,6 +228,13 @@ class _Reader:
             last = made.body if made.kind == "scope" else made.last
             covered[made.first : last + 1] = b"\1" * (last + 1 - made.first)
         return {t.text for index, t in enumerate(self.parser.tokens) if t.kind == WORD and not covered[index]}
+
+    def inline_spaces(self) -> Iterator[str]:
+        """The namespaces whose names need not be mentioned."""
+        tokens = self.parser.tokens
+        for made in self.parser.declarations:
+            words = [token.text for token in tokens[made.first : made.body]] if made.kind == "scope" else []
+            yield from words if "inline" in words else ()
 
     def units(self) -> Iterator[_Unit]:
         """All that may go, and all that keeps something."""
@@ -235,12 +254,13 @@ class _Reader:
 
     def _units_of(self, top: Declaration, end: int, members: Sequence[Declaration]) -> Iterator[_Unit]:
         path = self.parser.paths[top]
-        weak = [member for member in members if self._is_weak(member)]
+        weak = dict.fromkeys(member for member in members if self._is_weak(member))
         hidden = [(member.first, member.last + 1) for member in weak]
-        hidden += [(self._end(member), member.last + 1) for member in members if member not in weak]
+        hidden += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
         hidden += [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
         unit = _Unit(self.label, top, self._names(top), path, self._words(top.first, end, hidden))
-        unit.root, unit.weak, unit.special = self._is_root(top, end), self._is_weak(top), self.state.is_special(top)
+        unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
+        unit.special = self.state.is_special(top)
         unit.needs = self._needs(top) if unit.special else ()
         yield unit
         for member in weak:
@@ -260,7 +280,9 @@ class _Reader:
         return made.last + 1
 
     def _is_weak(self, made: Declaration) -> bool:
-        return made.kind == "function" and self.state.verdict(made) in ("go", "erase") and not made.is_vital
+        guide = made.name_at == made.specifiers or self.parser.is_at(made.name_at - 1, "explicit")
+        weak = made.kind == "function" and self.state.verdict(made) in ("go", "erase") and not made.is_vital
+        return weak and (made.parent is not None or not guide)
 
     def _is_definition(self, made: Declaration) -> bool:
         """Whether it defines a member of a class of any file that is host code."""
@@ -272,12 +294,19 @@ class _Reader:
             and not made.words & {"constexpr", "consteval"}
         )
 
-    def _is_root(self, made: Declaration, end: int) -> bool:
+    def _is_root(self, made: Declaration, end: int, members: Sequence[Declaration]) -> bool:
         if made.kind == "function":
             return made.device or self.state.has_unknown_specifier(made)
         if made.kind in ("other", "macro"):
             return not self._names(made)
-        return self.parser.carries_space(made.first, end)
+        functions = [member for member in members if member.kind == "function"]
+        inside = sum(self._spaces(member.first, member.last + 1) for member in functions)
+        entries = any("__global__" in self.parser.surroundings.expanded(member.words) for member in functions)
+        return entries or self._spaces(made.first, end) > inside
+
+    def _spaces(self, first: int, end: int) -> int:
+        """How many words in a range put something on the device."""
+        return self.parser.space_before[end] - self.parser.space_before[first]
 
     def _names(self, made: Declaration) -> list[str]:
         parser = self.parser
@@ -314,6 +343,24 @@ class _Reader:
         """Whether it makes a class a friend, which declares nothing: `friend class S;`."""
         return self.parser.is_at(made.first, "friend") and made.last - made.first == 3
 
+    def _parameters(self, made: Declaration) -> Iterator[int]:
+        """Where a template names its parameters: a word that nothing qualifies means nothing else there."""
+        parser, index = self.parser, made.first
+        names: set[str] = set()
+        while made.template and parser.is_at(index, "template") and parser.is_at(parser.next_of(index), "<"):
+            opened = parser.next_of(index)
+            closed = parser.angle(opened, made.last)
+            if closed is None:
+                break
+            for part in split_arguments(parser, opened, closed):
+                named = list(itertools.takewhile(lambda token: token.text != "=", part))
+                if len(named) > 1 and named[-1].kind == WORD and named[-2].text != "::":
+                    names.add(named[-1].text)
+            index = parser.next_of(closed)
+        for index in range(made.first, made.last) if names else ():
+            if parser.tokens[index].text in names and parser.tokens[index - 1].text != "::":
+                yield index
+
     def _words(self, first: int, end: int, hidden: Sequence[tuple[int, int]]) -> frozenset[str]:
         """The words from one token to another that can mean something at namespace level."""
         tokens = self.parser.tokens
@@ -326,7 +373,8 @@ class _Reader:
                 continue
             token = tokens[index]
             if token.kind == WORD:
-                if tokens[index - 1].text not in (".", "->") or self.parser.is_at(index + 1, "::"):
+                member = tokens[index - 1].text in (".", "->") and not self.parser.is_at(index + 1, "::")
+                if not member and index not in self.parameters:
                     found.add(token.text)
             elif token.kind == NUMBER and (suffix := _OF_NUMBER.search(token.text)):
                 found.add(f'""{suffix[0]}')

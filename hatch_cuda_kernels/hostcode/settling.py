@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The last resort: what else has to go, by the messages of the compiler."""
+"""What has to go where the compiler refuses the first text: what no kernel can reach, then, as the last resort, what
+its messages are about."""
 
 from __future__ import annotations
 
@@ -28,6 +29,8 @@ class Settled:
     log: str | None = None
     """The compiler's messages where they could not be settled; None where the last attempt succeeded."""
     attempts: int = 0
+    sliced: bool = False
+    """Whether what no kernel can reach went."""
 
 
 _MESSAGE = re.compile(
@@ -51,15 +54,17 @@ def settle(
     keep_includes: Mapping[str, Collection[str]] | None = None,
     keep_names: Collection[str] = (),
     expressions: Collection[str] = (),
+    sliced: bool = False,
     limit: int = 40,
 ) -> Settled:
-    """Pass over the host code of files, compile, pass over what else the compiler complains of, and compile again.
+    """Pass over the host code of files, compile; pass over what no kernel can reach, compile; and then again what the
+    compiler complains of.
 
     `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
     where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
     over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
     done about any message, or after `limit` attempts. Of functions called like one of `keep_names` the declaration
-    stays.
+    stays. `expressions` are the instances that are asked for; with `sliced`, what no kernel can reach goes at once.
     """
     keep = keep_includes or {}
     passes = {
@@ -72,16 +77,19 @@ def settle(
         for name, scope in amendment.declared:
             scopes.setdefault(name, set()).add(scope)
     shared = frozenset(name for name, found in scopes.items() if len(found) > 1 and name in mentioned)
-    results = {label: amendment.run() for label, amendment in passes.items()}
-    log, count = attempt(results), 1
-    if log is not None:
-        found = find_unreached({label: each.state for label, each in passes.items()}, surroundings, expressions)
-        for label, reach in found.items():
+    results, log, count = dict[str, PassedOver](), None, 0
+    if not sliced:
+        results = {label: amendment.run() for label, amendment in passes.items()}
+        log, count = attempt(results), 1
+    if sliced or log is not None:
+        states = {label: amendment.state for label, amendment in passes.items()}
+        for label, reach in find_unreached(states, surroundings, expressions).items():
             passes[label].reach = reach
-        sliced = {label: amendment.run() for label, amendment in passes.items()}
-        if sliced != results:
-            results = sliced
-            log, count = attempt(results), 2
+        first, sliced = results, True
+        results = {label: amendment.run() for label, amendment in passes.items()}
+        if results != first:
+            log = attempt(results)
+            count += 1
     while log is not None and count < limit:
         complaints: dict[str, dict[int, str]] = {}
         for match in _MESSAGE.finditer(log):
@@ -95,7 +103,7 @@ def settle(
             results[label] = passes[label].run()
         log = attempt(results)
         count += 1
-    return Settled(files=results, log=log, attempts=count)
+    return Settled(files=results, log=log, attempts=count, sliced=sliced)
 
 
 class _Amendment:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from .calls import ASKS, OPERANDS, Signature, asked, asked_signs
-from .declarations import Parser
+from .declarations import Declaration, Parser
 from .passing import PassedOver, Passing
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, WORD
@@ -18,6 +18,8 @@ from .tokens import DIRECTIVE, WORD
 __all__ = ["uncovering"]
 
 _SIZES = frozenset({"sizeof", "alignof"})
+_QUALIFIES = re.compile(r"\b[A-Za-z_]\w*\s*(<[^<>]*>)?\s*::")
+"""What only names the member after it, and the arguments that it has."""
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
 
@@ -30,6 +32,9 @@ class _Rest:
     """Words that refer to something, in code and in the macros that code uses."""
     called: set[str] = field(default_factory=set)
     """Those of them that arguments follow."""
+    plain: set[str] = field(default_factory=set)
+    """Those of them that may stand for something of that type: what only names its members is not meant, nor an alias
+    of it."""
     members: set[str] = field(default_factory=set)
     """Words after a dot or an arrow."""
     declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
@@ -65,9 +70,21 @@ class _Rest:
                 self.instances.add(word)
                 pending += self.meanings.get(word, ())
         self.used |= self.instances
+        for text in expressions:
+            self.plain.update(re.findall(r"[A-Za-z_]\w*", _QUALIFIES.sub(r"\1", text.partition("<")[2])))
+        self._follow_aliases()
         if any(not OPERANDS.isdisjoint(re.findall(r"\w+", text)) for text in expressions):
             for word in self.instances:
                 self.asked.setdefault(word, set()).add(None)
+
+    def _follow_aliases(self) -> None:
+        """Take in what aliases stand for that are used as types."""
+        pending = list(self.plain)
+        while pending:
+            for word in self.meanings.get(pending.pop(), ()):
+                if word not in self.plain:
+                    self.plain.add(word)
+                    pending.append(word)
 
     def add(self, parser: Parser, asking: Collection[str]) -> None:
         """Take in the rest of one file."""
@@ -95,6 +112,9 @@ class _Rest:
         self.signs += asked_signs(parser, asking)
         for name, count in asked(parser, asking):
             self.asked.setdefault(name, set()).add(count)
+        own = {index for made in parser.declarations for index in _own_mentions(parser, made)}
+        for made in parser.declarations:
+            own.update(range(made.first, made.last) if made.kind == "alias" else ())
         measured = 0
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
@@ -104,6 +124,8 @@ class _Rest:
                 continue
             self.used.add(token.text)
             following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if index not in own and not _names_members(parser, index):
+                self.plain.add(token.text)
             if ASKS.fullmatch(token.text) and (token.text != "noexcept" or following == "("):
                 self.asks = True
             if token.text in ("typename", "class") and index + 1 < len(tokens):
@@ -116,6 +138,23 @@ class _Rest:
                 tokens[index + 1].text in ("(", "<") or tokens[index + 1].kind == DIRECTIVE
             ):
                 self.called.add(token.text)
+
+
+def _own_mentions(parser: Parser, made: Declaration) -> Iterator[int]:
+    """Where a class is named by what constructs, copies or destroys it, which needs one that is there already."""
+    if made.parent is not None and made.name in (made.parent.name, f"~{made.parent.name}", "operator="):
+        for index in range(made.first, made.head_end):
+            if parser.tokens[index].text == made.parent.name:
+                yield index
+
+
+def _names_members(parser: Parser, index: int) -> bool:
+    """Whether a word only qualifies another one: `Table::` or `Table<int>::`."""
+    following = parser.next_of(index)
+    if parser.is_at(following, "<"):
+        closed = parser.angle(following, parser.limit)
+        following = following if closed is None else parser.next_of(closed)
+    return parser.is_at(following, "::")
 
 
 def uncovering(
@@ -141,6 +180,7 @@ def uncovering(
         rest.add(Parser(found.data.decode("latin-1"), surroundings), asking)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
+    rest.plain |= brought - rest.used
     rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
     rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
     rest.used |= brought
@@ -179,13 +219,13 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
     if kind == "class definition":
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
         asks = rest.asks or rest.measures
-        return taken or name in rest.asked or name in rest.instances or (name in rest.used and asks)
+        return taken or name in rest.asked or name in rest.instances or (name in rest.plain and asks)
     if kind == "member":
         return name in rest.used or name in rest.members
     if name not in rest.used:
         return False
     if kind == "constructor":
-        return rest.asks
+        return rest.asks and name in rest.plain
     if kind == "variable":
         return name in rest.declared
     return kind != "function" or name in rest.declared or name in rest.called

@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What no kernel can reach goes; whatever could be found by a name that is left stays, so that no meaning changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jobs import compile_alone, make_job, write
+
+from hatch_cuda_kernels.errors import CompilationError
+from hatch_cuda_kernels.hostcode import Surroundings, settle
+from hatch_cuda_kernels.hostcode.pasting import Pasting
+from hatch_cuda_kernels.hostcode.tokens import tokenize
+
+REFUSED = "using Handle = vendor::Handle;\n"
+"""What NVRTC refuses in the first text, and nothing reaches."""
+KERNEL = "__global__ void k(int *x) { *x = %s; }\n"
+
+
+def sliced(*texts: str, expressions: tuple[str, ...] = ()) -> list[str]:
+    """What is left of files, with white space as single spaces."""
+    files = {f"{number}.cu": text.encode() for number, text in enumerate(texts)}
+    found = settle(files, lambda _: None, Surroundings.of(files.values()), expressions=expressions, sliced=True)
+    return [" ".join(file.data.decode().split()) for file in found.files.values()]
+
+
+GOES = {
+    "class": "struct Options { int n; };",
+    "class with a member that is a class that goes": "struct Inner { int n; };\nstruct Outer { Inner inner; };",
+    "alias": "using json = vendor::json;",
+    "constant": "constexpr int limit = 40;",
+    "enumeration": "enum class Mode { fast, exact };",
+    "host function": "int launch(int n);",
+    "constant function": "constexpr int twice(int n) { return 2 * n; }",
+    "forward declaration": "struct Options;",
+    "specialisation": "struct Own { };\ntemplate <> struct vendor::traits<Own> { };",
+    "class with functions for both sides": "struct Span { int *p; __host__ __device__ int first() { return *p; } };",
+    "definition of a member": "struct Layer { void run(int); };\nvoid Layer::run(int n) { }",
+    "operators of a class": "struct Money { int n; };\nbool operator<(const Money &a, const Money &b);",
+    "class that befriends another": "class Other { int n; };\nclass Options { friend class Other; };",
+}
+
+
+@pytest.mark.parametrize("text", GOES.values(), ids=GOES)
+def test_goes(text: str) -> None:
+    """What nothing mentions, and what only such things mention."""
+    kernel = "__global__ void k(Point *p) { p->first(); p->both = 1; }"
+    assert sliced(f"struct Point {{ int both; __device__ void first() {{ }} }};\n{text}\n{kernel}\n") == [
+        f"struct Point {{ int both; __device__ void first() {{ }} }}; {kernel}"
+    ]
+
+
+def test_another_namespace() -> None:
+    """What has the name of something that is left, in a namespace that nothing names, cannot be meant."""
+    text = "namespace vendor { struct size_type { int n; }; constexpr int size = 3; }\nconstexpr int size = 40;\n"
+    assert sliced(text + KERNEL % "size") == [
+        f"namespace vendor {{ }} constexpr int size = 40; {KERNEL % 'size'}".strip()
+    ]
+
+
+def test_other_files_keep() -> None:
+    """A name keeps what any file declares by it."""
+    header = "struct Options { int n; };\nstruct Other { int n; };\n"
+    assert sliced("__global__ void k(Options o, int *x) { *x = o.n; }\n", header)[1] == "struct Options { int n; };"
+
+
+def test_instances_keep() -> None:
+    """An instance that is asked for mentions what its arguments name."""
+    text = "struct Options { int n; };\nstruct Other { int n; };\ntemplate <class T> __global__ void k(T *) { }\n"
+    assert "Options" in sliced(text, expressions=("k<Options>",))[0]
+    assert "Other" not in sliced(text, expressions=("k<Options>",))[0]
+
+
+def test_parameters_of_templates_mention_nothing() -> None:
+    """A parameter of a template means itself, but for a name that something qualifies."""
+    text = "struct Op { int n; };\ntemplate <class Op> __device__ int f(Op o) { return Op::n(o); }\n"
+    assert "struct Op" not in sliced(text)[0]
+    assert "struct Op" in sliced(text.replace("Op::n", "::Op::n"))[0]
+
+
+def test_functions_of_the_host_in_a_class() -> None:
+    """A function of a class that stays goes with what it takes; the class keeps what decides what it is."""
+    text = (
+        "struct Log { int n; };\n"
+        "struct S { int a; S(const S &); virtual void v(Log); void show(Log); int get() const; };\n"
+        "__global__ void k(S *s) { s->a = 1; }\n"
+    )
+    left = sliced(text)[0]
+    assert "struct Log" in left  # of a virtual function
+    assert "show" in left
+    left = sliced(text.replace("virtual void v(Log);", ""))[0]
+    assert "Log" not in left and "show" not in left
+    assert "S(const S &);" in left and "get() const;" in left
+
+
+MEANS_40 = {
+    "an inner constant": "constexpr int n = 1;\nnamespace app { constexpr int n = 40; namespace in {\n"
+    + KERNEL % "n" + "} }\n",
+    "an inline namespace": "namespace app { inline namespace v1 { constexpr int n = 40; } }\n" + KERNEL % "app::n",
+    "a using-directive": "namespace deep { constexpr int n = 40; }\nnamespace app { using namespace deep;\n"
+    + KERNEL % "n" + "}\n",
+    "an alias of a namespace": "namespace app { namespace deep { constexpr int n = 40; } }\n"
+    "namespace s = app::deep;\n" + KERNEL % "s::n",
+    "a using-declaration": "constexpr int n = 1;\nnamespace deep { constexpr int n = 40; }\n"
+    "namespace app { using deep::n;\n" + KERNEL % "n" + "}\n",
+    "an enumerator": "constexpr int n = 1;\nnamespace app { enum Size { m, n = 40 };\n" + KERNEL % "n" + "}\n",
+    "an enumerator of a base": "constexpr int n = 1;\nstruct A { enum { n = 40 }; };\nstruct B : A { };\n"
+    "struct C : B { __device__ int f() { return n; } };\n" + KERNEL % "C().f()",
+    "an overload": "constexpr int f(long) { return 1; }\nconstexpr int f(int) { return 40; }\n" + KERNEL % "f(2)",
+    "an overload of another file's namespace": "namespace lib { struct X { }; constexpr int f(X) { return 40; } }\n"
+    "constexpr int f(...) { return 1; }\n" + KERNEL % "f(lib::X())",
+    "an operator": "namespace lib { struct X { }; constexpr int operator+(X, int) { return 40; } }\n"
+    + KERNEL % "lib::X() + 1",
+    "an operator for what a class is made of": "struct Y { int n; };\nstruct X { int n; constexpr X(Y) : n(40) { } };\n"
+    "constexpr int operator*(X x, X) { return x.n; }\n" + KERNEL % "Y{1} * Y{1}",
+    "a literal operator": "constexpr int operator\"\"_n(unsigned long long v) { return int(v) * 4; }\n"
+    + KERNEL % "10_n",
+    "a literal operator of strings":
+    "constexpr int operator\"\"_n(const char *, unsigned long) { return 40; }\n" + KERNEL % '"text"_n',
+    "a function that a class befriends": "struct X { friend constexpr int f(X) { return 40; } };\n"
+    "constexpr int f(...) { return 1; }\n" + KERNEL % "f(X())",
+    "a conversion": "struct X { constexpr operator int() const { return 40; } };\n" + KERNEL % "X()",
+    "a default argument": "constexpr int n() { return 40; }\n__device__ int f(int v = n()) { return v; }\n"
+    + KERNEL % "f()",
+    "a default of a template": "struct Is { static constexpr int n = 40; };\n"
+    "template <class T = Is> __device__ int f() { return T::n; }\n" + KERNEL % "f()",
+    "a guide": "struct Tag { };\n"
+    "template <class T> struct Box { static constexpr int n = 1; constexpr Box(int) { } };\n"
+    "template <> struct Box<Tag> { static constexpr int n = 40; constexpr Box(int) { } };\nBox(int) -> Box<Tag>;\n"
+    + KERNEL % "decltype(Box(2))::n",
+    "a specialisation by an alias": "using Key = int;\ntemplate <class T> struct t { static constexpr int n = 1; };\n"
+    "template <> struct t<Key> { static constexpr int n = 40; };\n" + KERNEL % "t<int>::n",
+    "a specialisation for an alias": "struct Tag { };\nusing Mine = Tag;\n"
+    "template <class T> struct t { static constexpr int n = 1; };\n"
+    "template <> struct t<const Tag *> { static constexpr int n = 40; };\n" + KERNEL % "t<const Mine *>::n",
+    "a specialisation for what a trait gives": "struct Host { using type = int; };\n"
+    "template <class T> struct t { static constexpr int n = 1; };\n"
+    "template <> struct t<Host::type> { static constexpr int n = 40; };\n" + KERNEL % "t<int>::n",
+    "a partial specialisation by a trait": "template <bool, class T = void> struct If { };\n"
+    "template <class T> struct If<true, T> { using type = T; };\ntemplate <class> struct big { enum { v = false }; };\n"
+    "template <> struct big<float> { enum { v = true }; };\n"
+    "template <class T, class = void> struct t { static constexpr int n = 1; };\n"
+    "template <class T> struct t<T, typename If<big<T>::v>::type> { static constexpr int n = 40; };\n"
+    + KERNEL % "t<float>::n",
+    "a member that is asked for": "template <class T> struct V_ { using type = void; };\n"
+    "template <class T, class = void> struct t { static constexpr int n = 1; };\n"
+    "template <class T> struct t<T, typename V_<decltype(&T::name)>::type> { static constexpr int n = 40; };\n"
+    "struct X { int name(int) const; };\n" + KERNEL % "t<X>::n",
+    "a size with bases": "struct A { char pad[36]; };\nstruct B : A { int x; };\n" + KERNEL % "int(sizeof(B))",
+    "a size with virtual functions": "struct Log { int n; };\nstruct B { virtual void f(Log); char pad[32]; };\n"
+    + KERNEL % "int(sizeof(B))",
+    "a pasted name": "#define PICK(a) a##_value\nconstexpr int my_value = 1;\n"
+    "namespace app { constexpr int my_value = 40;\n" + KERNEL % "PICK(my)" + "}\n",
+    "a name pasted of a number": "#define CAT(a, b) a##b\n#define PICK(a, b) CAT(a, b)\n#define TWO 2\n"
+    "constexpr int v2x = 1;\nnamespace app { constexpr int v2x = 40;\n" + KERNEL % "PICK(PICK(v, TWO), x)" + "}\n",
+    "a name of a macro with two meanings": "#ifdef ABSENT\n#define N one\n#else\n#define N two\n#endif\n"
+    "constexpr int one = 1;\nconstexpr int two = 40;\n" + KERNEL % "N",
+    "a name pasted by a macro that is given one": "#define MAKE(n) n##_c +\n#define ALL(X) X(aa) X(bb)\n"
+    "constexpr int aa_c = 30, bb_c = 10;\n" + KERNEL % "ALL(MAKE) 0",
+    "what a parameter of a template hides, qualified": "struct Op { static constexpr int n = 40; };\n"
+    "template <class Op> __device__ int f() { return ::Op::n; }\n" + KERNEL % "f<int>()",
+    "a base that a member access names": "struct A { int n; };\nstruct B : A { int n; };\n"
+    "__device__ int f(B b) { b.A::n = 40; b.n = 1; return b.A::n; }\n" + KERNEL % "f(B())",
+    "loops over ranges": "namespace lib { struct R { int n; };\n"
+    "constexpr const int *begin(const R &r) { return &r.n; }\n"
+    "constexpr const int *end(const R &r) { return &r.n + 1; } }\n"
+    "__device__ int f() { lib::R r{40}; for (int v : r) return v; return 1; }\n" + KERNEL % "f()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MEANS_40.values(), ids=MEANS_40)
+def test_meanings_stay(tmp_path: Path, text: str) -> None:
+    """A file of which NVRTC refuses the first text: what can be found without being named is there after the second."""
+    write(tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{text}"})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    assert b", 40;" in image.data
+    assert "Handle" in {omission.name for omission in image.passed_over}
+
+
+MAY_DIFFER = {
+    "a constructor that is asked about": "struct Log { int n; };\nstruct S { S(Log, int); };\n"
+    "template <class T, class = void> struct made { static constexpr int n = 1; };\n"
+    "template <class T> struct made<T, decltype((void)T({1}, 1))> { static constexpr int n = 40; };\n"
+    + KERNEL % "made<S>::n",
+    "a constructor that is asked about through an alias": "struct Log { int n; };\nstruct S { S(Log, int); };\n"
+    "using Mine = S;\ntemplate <class T, class = void> struct made { static constexpr int n = 1; };\n"
+    "template <class T> struct made<T, decltype((void)T({1}, 1))> { static constexpr int n = 40; };\n"
+    + KERNEL % "made<Mine>::n",
+    "a constructor of what a member gives": "struct Log { int n; };\n"
+    "struct S { S(Log, int); static __device__ S make(); };\n"
+    "template <class T, class = void> struct made { static constexpr int n = 1; };\n"
+    "template <class T> struct made<T, decltype((void)T({1}, 1))> { static constexpr int n = 40; };\n"
+    + KERNEL % "made<decltype(S::make())>::n",
+    "an overload that is asked about": "struct Log { int n; Log(int); };\nstruct Big { int a[10]; };\n"
+    "__device__ char f(...);\nBig f(Log, int = 0);\n" + KERNEL % "int(sizeof(f(1)))",
+    "a function that hides another": "struct Log { int n; Log(int); };\n__device__ int f(int) { return 1; }\n"
+    "namespace app { int f(Log); \n" + KERNEL % "f(1)" + "}\n",
+    "an operator that is asked about": "struct Log { int n; Log(int); };\nstruct Big { int a[10]; };\nenum E { e };\n"
+    "__device__ char operator+(E, E);\nBig operator+(E, Log);\n" + KERNEL % "int(sizeof(e + 1))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MAY_DIFFER.values(), ids=MAY_DIFFER)
+def test_never_another_meaning(tmp_path: Path, text: str) -> None:
+    """Where a function of the host that goes could have been asked about, or hid another one, the file is refused."""
+    write(tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{text}"})
+    try:
+        image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    except CompilationError:
+        return
+    assert b", 40;" in image.data
+
+
+def test_refused_names_that_nothing_reaches(tmp_path: Path) -> None:
+    """A file that compiles, though with names that host code shares, is looked at again without what is not reached."""
+    text = (
+        "#include <type_traits>\nvoid host() { throw 1; }\nstruct Log { Log(std::string); int n; };\n"
+        "struct Tensor { Tensor(Log); int n; };\n" + KERNEL % "std::is_constructible<int, float>::value"
+    )
+    write(tmp_path, {"k.cu": "#include <string>\n" + text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert {"Log", "Tensor"} <= {omission.name for omission in image.passed_over}
+
+
+def test_members_alone_make_no_object(tmp_path: Path) -> None:
+    """A constructor for the host does not matter where only members of its class are named."""
+    text = (
+        "#include <string>\n#include <type_traits>\ntemplate <class T> struct Table {\n"
+        "Table(std::string, int); T *all;\nstruct view { T *p; __device__ T at(int n) { return p[n]; } }; };\n"
+        "using Plain = Table<int>;\n__global__ void k(Plain::view v, int *x) {\n"
+        "static_assert(!std::is_constructible<int, void *>::value); *x = v.at(3); }\n"
+        "void host(Plain p) { std::string s; k<<<1, 1>>>(Plain::view{p.all}, p.all); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    assert compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto")).kernels
+
+
+PASTING = """
+#define KERNEL(n) void n##_kernel()
+#define CAT(a, b) a##b
+#define PICK(a, b) CAT(a, b)
+#define V v1
+PICK(x, V) KERNEL(y) PICK(le, ft)
+"""
+
+
+@pytest.mark.parametrize(
+    ("macro", "made"),
+    [("KERNEL", {"any_kernel"}), ("CAT", {"xv1", "left"}), ("PICK", {"xv1", "left"}), ("V", set()), ("other", set())],
+)
+def test_pasting(macro: str, made: set[str]) -> None:
+    """The names that a macro can make, by a word of its own or by what it is given."""
+    around = Surroundings.of([PASTING.encode()])
+    names = {"any_kernel", "kernel", "xv1", "left", "rest", "x"}
+    assert Pasting([tokenize(PASTING)], around).made(names, [macro]) - {"x"} == made
