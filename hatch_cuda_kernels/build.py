@@ -30,7 +30,7 @@ from .display import counted, format_size
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, numbered
 from .jobs import make_job, needs_optimization
 from .machine import available_cores
-from .manifest import DIRECTORY, MANIFEST_FILE, Manifest, canonical_json
+from .manifest import DIRECTORY, MANIFEST_FILE, Manifest
 from .modules import ModuleSpec
 from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, PlacedImage, Unit, make_unit
@@ -122,7 +122,7 @@ def _build(
     manifests = assemble(specs, units, jobs, images, toolchain, shipped if config.jit else None)
     _check_budgets(config, [manifest for manifest, _ in manifests.values()], where, reporter)
     for package, (manifest, sources) in manifests.items():
-        put(package, posixpath.join(DIRECTORY, MANIFEST_FILE), canonical_json(manifest.to_dict()))
+        put(package, posixpath.join(DIRECTORY, MANIFEST_FILE), manifest.to_bytes())
         for name, data in sources.items():
             put(package, posixpath.join(DIRECTORY, name), data)
     if config.report is not None:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled images kept between builds and processes: a record and a blob (docs/explanation/caching.md).
 
-Under a job's key stands what it read the last times; those reads, when they still hold, lead to the key of a record;
-the record names the image by its digest, and under that digest stands the raw image. Every part is checked when it
-is read, and anything odd is a miss. No error of a cache ever reaches a build or a load: it is one warning.
+Under a job's key stands a record of its last compiles: what each read and what there is to say of its image, which is
+named by its digest. Where what was read still holds, the raw image stands under that digest. Both are checked when
+they are read, and anything odd is a miss. No error of a cache ever reaches a build or a load: it is one warning.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import warn_once
-from .plan import CompiledImage, CompileJob, Reads
-from .records import compiled_image, image_named, reads_in, record_of, seal, still_holds, unseal
+from .plan import CompiledImage, CompileJob
+from .records import compiled_image, compiles_in, entry_of, image_named, seal, still_holds, unseal
 from .stores.directory import DirectoryStore
 from .stores.layers import Layer
 from .stores.location import Location, parse_locations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CACHE_VARIABLE", "KernelCache", "default_directory", "load_or_compile"]
 
-_READS_KEPT = 8
+_COMPILES_KEPT = 8
 _LOOKUPS = 32
 _LOOKED_UP_AHEAD = 256
 _LOCK_SECONDS = 600.0
@@ -266,29 +266,26 @@ class KernelCache:
 
 def _find(layer: Layer, job: CompileJob, headers: Headers) -> CompiledImage | None:
     """The image of a job in one layer, every part of it checked."""
-    known = reads_in(_load(layer, f"reads {job.key}"))
-    for reads in itertools.islice(known, _READS_KEPT):  # whoever wrote more wants us to be busy
-        if not still_holds(reads, job, headers):
-            continue
-        record = _load(layer, f"result {reads.result_key(job.key)}")
-        named = None if record is None else image_named(record, job)
-        if record is None or named is None:
+    known = compiles_in(_load(layer, f"compiles {job.key}"))
+    for reads, entry in itertools.islice(known, _COMPILES_KEPT):  # whoever wrote more wants us to be busy
+        named = image_named(entry, job)
+        if named is None or not still_holds(reads, job, headers):
             continue
         digest, size = named
         data = layer.read(f"blob {digest}")
-        if data is not None and len(data) == size and hashlib.sha256(data).hexdigest() == digest:
-            return compiled_image(record, job, data, reads)
+        if data is None or len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+            continue
+        if (image := compiled_image(entry, job, data, reads)) is not None:
+            return image
     return None
 
 
 def _keep(layer: Layer, job: CompileJob, image: CompiledImage) -> None:
-    """Write an image to one layer: the blob first, then its record, then what leads there."""
-    known = [found for found in reads_in(_load(layer, f"reads {job.key}")) if found != image.reads]
-    if not layer.write(f"blob {image.sha256}", image.data):
-        return
-    _save(layer, f"result {image.reads.result_key(job.key)}", record_of(image))
-    sets: list[Reads] = [image.reads, *known]
-    _save(layer, f"reads {job.key}", {"sets": [found.to_dict() for found in sets[:_READS_KEPT]]})
+    """Write an image to one layer: the blob first, then the record that leads there."""
+    key = f"compiles {job.key}"
+    known = [entry for reads, entry in compiles_in(_load(layer, key)) if reads != image.reads]
+    if layer.write(f"blob {image.sha256}", image.data):
+        _save(layer, key, {"compiles": [entry_of(image), *known][:_COMPILES_KEPT]})
 
 
 def _load(layer: Layer, key: str) -> dict[str, Any] | None:
@@ -303,7 +300,7 @@ def _save(layer: Layer, key: str, record: Mapping[str, Any]) -> bool:
 def _verify(store: DirectoryStore) -> Iterator[tuple[Path, str]]:
     for path, _ in store.entries():
         try:
-            data = store.read_file(path, touch=False)
+            data = store.read_file(path)
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a large manifest, found where they lie: what a load costs does not grow with what it does not use.
 
-The text of a manifest is sorted and indented by one space (manifest.canonical_json), and a JSON string holds no line
-feed, so that lines are structure. Every entry of `kernels` (`  "saxpy": [`) and of `modules` (`  {`) begins a block at
-an indentation of two; both lists are sorted, and `kernels` comes first. That is enough for a binary search. Text that
-is not so, or lacks what is looked for, gives None: whoever asks then reads the manifest as a whole.
+The text of a manifest is sorted, and its outer levels are indented by one space (manifest.canonical_json). A JSON
+string holds no line feed, so that lines are structure. Every entry of `kernels` (`  "saxpy": [`) and of `modules` (`
+{`) begins a block at an indentation of two; both lists are sorted, and `kernels` comes first. That is enough for a
+binary search. Text that is not so, or lacks what is looked for, gives None: whoever asks then reads the manifest as a
+whole.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,8 @@ DIRECTORY = "_cuda_kernels"
 MANIFEST_FILE = "manifest.json"
 SOURCE_DIRECTORY = "src"
 
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+_PIECES = 4096
 _MAX_BYTES = 256 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 # Not compiled here: every app that imports this package would pay for it.
@@ -47,11 +49,38 @@ _LITERAL_OR_SPACE = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+"
 _RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
 
-def canonical_json(value: object) -> bytes:
-    """The one way this package writes JSON that is shipped: sorted keys, UTF-8, no time stamps, for people to read."""
-    text = io.StringIO()  # json.dumps would hold a list of all the pieces
-    json.dump(value, text, sort_keys=True, indent=1, ensure_ascii=False)
-    return f"{text.getvalue()}\n".encode()
+def canonical_json(value: object, *, levels: int = 4) -> bytes:
+    """The one way this package writes JSON that is shipped: sorted keys, UTF-8, no time stamps, for people to read.
+
+    So many outer `levels` are indented, and what lies deeper is on one line each, as an image of a manifest: the
+    library writes that many times as quickly. A list may be an iterator, of which only one element is held at a time.
+    """
+    data, pending = io.BytesIO(), io.StringIO()
+    for count, text in enumerate(_lines(value, "\n", levels)):
+        pending.write(text)
+        if count % _PIECES == 0:
+            data.write(pending.getvalue().encode())
+            pending = io.StringIO()
+    data.write(f"{pending.getvalue()}\n".encode())
+    return data.getvalue()
+
+
+def _lines(value: object, start: str, levels: int) -> Iterator[str]:
+    if not levels or not isinstance(value, (dict, list, tuple, Iterator)):
+        yield _encode(value)
+        return
+    inner, separator = f"{start} ", ""
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    yield brackets[0]
+    for item in sorted(value) if isinstance(value, dict) else value:
+        if isinstance(value, dict):
+            yield f"{separator}{inner}{_encode(item)}: "
+            yield from _lines(value[item], inner, levels - 1)
+        else:
+            yield f"{separator}{inner}"
+            yield from _lines(item, inner, levels - 1)
+        separator = ","
+    yield f"{start}{brackets[1]}" if separator else brackets[1]
 
 
 def compact_json(value: object) -> bytes:
@@ -95,7 +124,7 @@ def check_relative_path(path: str, where: str) -> str:
     return path
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Resources:
     """What one kernel needs on one architecture. All in bytes, save the registers per thread."""
 
@@ -108,13 +137,13 @@ class Resources:
 
     def to_dict(self) -> dict[str, int]:
         """As the manifest has it."""
-        return dict(vars(self))
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_dict(cls, value: object, where: str) -> Resources:
         """Read one entry; `where` is its path in the manifest."""
         table = _table(value, where)
-        return cls(**{name: _count(table, name, where) for name in cls.__dataclass_fields__})
+        return cls(**{name: _count(table, name, where) for name in cls.__slots__})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +359,13 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """As `manifest.json` has it."""
+        return {**self._without_modules(), "modules": [module.to_dict() for module in self.modules]}
+
+    def to_bytes(self) -> bytes:
+        """The text of `manifest.json`."""
+        return canonical_json({**self._without_modules(), "modules": (module.to_dict() for module in self.modules)})
+
+    def _without_modules(self) -> dict[str, Any]:
         files = None
         if self.fallback is not None:
             files = {path: dict(vars(found)) for path, found in self.fallback.files.items()}
@@ -338,7 +374,6 @@ class Manifest:
             "package": self.package,
             "compiler": {"name": "nvrtc", "release": self.release},
             "kernels": {kernel: list(modules) for kernel, modules in self.kernels.items()},
-            "modules": [module.to_dict() for module in self.modules],
             "fallback": None if files is None else {"files": files},
         }
 

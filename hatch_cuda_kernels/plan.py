@@ -164,7 +164,7 @@ class CompileJob:
 
     @cached_property
     def key(self) -> str:
-        """First key, in hex: what is known before it is known which headers are read."""
+        """In hex: all that is known before it is known which headers are read."""
         return _digest(
             "job",
             __version__.encode(),
@@ -176,7 +176,7 @@ class CompileJob:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Reads:
     """What one compile read, by content: a later compile that would read the same gives the same image."""
 
@@ -191,12 +191,8 @@ class Reads:
         """As a cache record has it."""
         return {"files": dict(self.files), "installed": dict(self.installed), "missing": list(self.missing)}
 
-    def result_key(self, job_key: str) -> str:
-        """Second key, in hex: the job together with everything it read."""
-        return _digest("result", job_key.encode(), compact_json(self.to_dict()))
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ImageFacts:
     """Everything that is told about an image."""
 
@@ -226,7 +222,7 @@ class CompiledImage(ImageFacts):
         return hashlib.sha256(self.data).hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlacedImage(ImageFacts):
     """An image of a build whose bytes are where they belong: a build keeps this of each, and the bytes of none."""
 

@@ -95,12 +95,17 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         config = self._config()
         packages = self._packages()
         folders = {package.name: package.folder for package in packages}
-        staging = self._staging
+        staging, included = self._staging, build_data["force_include"]
         assert staging is not None
 
         def put(package: str, path: str, data: bytes) -> None:
-            staged = staging.add(f"{package}/{path}", data)
-            build_data["force_include"][str(staged)] = self._target(package, folders[package], path)
+            target = self._target(package, folders[package], path)
+            folder, name = posixpath.split(path)
+            if folder == DIRECTORY:  # thousands, perhaps: hatchling is told of their folder alone
+                staged = staging.add(f"{package}/beside/{name}", data)
+                included[os.path.dirname(staged)] = posixpath.dirname(target)
+            else:
+                included[staging.add(f"{package}/below/{path}", data)] = target
 
         specs = self._modules(config, packages)
         built = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
@@ -112,7 +117,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         if "sbom_files" in build_data:  # hatchling 1.28 and newer
             name, version = self.metadata.core.raw_name, self.metadata.version
             document = bill_of_materials(name, version, built.release, built.origins)
-            build_data["sbom_files"].append(str(staging.add(SBOM_FILE, document)))
+            build_data["sbom_files"].append(staging.add(SBOM_FILE, document))
 
     def _target(self, package: str, folder: str, path: str) -> str:
         """The path that ends up as `package/path` once hatchling has applied its `sources` rewriting."""
@@ -129,7 +134,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         make_units(Path(self.root), specs)
         assert self._staging is not None
         staged = self._staging.add("editable.json", describe_editable(Path(self.root), packages, specs))
-        build_data["extra_metadata"][str(staged)] = EDITABLE_FILE
+        build_data["extra_metadata"][staged] = EDITABLE_FILE
 
     def _check_sdist(self) -> None:
         """Every project header that a source can reach has to be in the sdist, where the tree has it."""
@@ -183,7 +188,8 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         """The topmost packages that the wheel ships. A folder below the wheel's root is one too, where it has no
         `__init__.py` anywhere above: a namespace package is left to what lies in it."""
         found: dict[str, str] = {}
-        clashes: dict[str, None] = {}
+        forced = (target.replace(os.sep, "/").split("/") for target in self.build_config.force_include.values())
+        clashes = {posixpath.join(*parts[: parts.index(DIRECTORY) + 1]): None for parts in forced if DIRECTORY in parts}
         for relative, distributed in self._wheel_files():
             parts = distributed.split("/")
             if DIRECTORY in parts[:-1]:

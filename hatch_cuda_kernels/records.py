@@ -18,7 +18,7 @@ from .manifest import Omission, Resources, compact_json
 from .plan import CompiledImage, CompileJob, Reads
 from .toolkit import ANY_HEADER, Headers
 
-__all__ = ["compiled_image", "image_named", "reads_in", "record_of", "seal", "still_holds", "unseal"]
+__all__ = ["compiled_image", "compiles_in", "entry_of", "image_named", "seal", "still_holds", "unseal"]
 
 _SCHEMA = 1
 _MAX_RECORD = 1 << 25
@@ -46,16 +46,20 @@ def unseal(data: bytes, key: str | None = None) -> dict[str, Any] | None:
     return record if key is None or record["at"] == key else None
 
 
-def reads_in(record: Mapping[str, Any] | None) -> Iterator[Reads]:
-    """What the last compiles of a job read, newest first; what is malformed is left out."""
-    sets = record.get("sets") if record else None
-    for entry in sets if isinstance(sets, list) else []:
-        with contextlib.suppress(*_MALFORMED):
-            yield Reads(
-                files={str(label): str(digest) for label, digest in entry["files"].items()},
-                installed={str(name): str(digest) for name, digest in entry["installed"].items()},
-                missing=tuple(str(name) for name in entry["missing"]),
+def compiles_in(record: Mapping[str, Any] | None) -> Iterator[tuple[Reads, Mapping[str, Any]]]:
+    """The last compiles of a job, newest first: what each read, and its whole entry. Malformed ones are left out."""
+    entries = record.get("compiles") if record else None
+    for entry in entries if isinstance(entries, list) else []:
+        try:
+            found = entry["reads"]
+            reads = Reads(
+                files={str(label): str(digest) for label, digest in found["files"].items()},
+                installed={str(name): str(digest) for name, digest in found["installed"].items()},
+                missing=tuple(str(name) for name in found["missing"]),
             )
+        except _MALFORMED:
+            continue
+        yield reads, entry
 
 
 def still_holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
@@ -76,9 +80,10 @@ def _holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
     return all(headers.digest(name) is None for name in reads.missing)
 
 
-def record_of(image: CompiledImage) -> dict[str, Any]:
-    """What is kept of an image beside its bytes and what it read."""
+def entry_of(image: CompiledImage) -> dict[str, Any]:
+    """What is kept of a compile beside the image's bytes."""
     return {
+        "reads": image.reads.to_dict(),
         "architecture": str(image.architecture),
         "release": image.release,
         "sha256": image.sha256,
@@ -91,29 +96,29 @@ def record_of(image: CompiledImage) -> dict[str, Any]:
     }
 
 
-def image_named(record: Mapping[str, Any], job: CompileJob) -> tuple[str, int] | None:
-    """(digest, size) of the image that a record names, if it is this job's."""
-    digest, size = record.get("sha256"), record.get("size")
-    if record.get("architecture") != str(job.architecture) or record.get("release") != job.release:
+def image_named(entry: Mapping[str, Any], job: CompileJob) -> tuple[str, int] | None:
+    """(digest, size) of the image of an entry, if it is this job's."""
+    digest, size = entry.get("sha256"), entry.get("size")
+    if entry.get("architecture") != str(job.architecture) or entry.get("release") != job.release:
         return None
     return (digest, size) if isinstance(digest, str) and type(size) is int else None
 
 
-def compiled_image(record: Mapping[str, Any], job: CompileJob, data: bytes, reads: Reads) -> CompiledImage | None:
-    """The image of a job out of its record and its bytes; None where the record is malformed."""
+def compiled_image(entry: Mapping[str, Any], job: CompileJob, data: bytes, reads: Reads) -> CompiledImage | None:
+    """The image of a job out of its entry and its bytes; None where the entry is malformed."""
     with contextlib.suppress(*_MALFORMED):
         return CompiledImage(
             architecture=job.architecture,
             release=job.release,
             data=data,
-            kernels={str(name): str(symbol) for name, symbol in record["kernels"].items()},
+            kernels={str(name): str(symbol) for name, symbol in entry["kernels"].items()},
             entries={
                 str(name): Resources.from_dict(found, "entries") if found else None
-                for name, found in record["entries"].items()
+                for name, found in entry["entries"].items()
             },
             reads=reads,
-            warnings=tuple(str(warning) for warning in record["warnings"]),
-            passed_over=tuple(Omission.from_dict(found, "passed_over") for found in record["passed_over"]),
-            seconds=float(record["seconds"]),
+            warnings=tuple(str(warning) for warning in entry["warnings"]),
+            passed_over=tuple(Omission.from_dict(found, "passed_over") for found in entry["passed_over"]),
+            seconds=float(entry["seconds"]),
         )
     return None

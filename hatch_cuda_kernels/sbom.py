@@ -8,11 +8,13 @@ number that is a digest of the rest, so that two builds of one tree stay equal b
 
 from __future__ import annotations
 
+import hashlib
+import heapq
+import itertools
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._version import __version__
 from .manifest import canonical_json, compact_json
@@ -22,10 +24,10 @@ __all__ = ["SBOM_FILE", "Origin", "bill_of_materials"]
 SBOM_FILE = "hatch-cuda-kernels.cdx.json"
 _NAMESPACE = uuid.UUID("6f1c3a52-8f57-5c0e-9d0b-51d3a6c86a1e")
 _PROPERTY = "hatch-cuda-kernels"
+_IMAGE = "image:"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Origin:
+class Origin(NamedTuple):
     """One image of a wheel, and what its compile read."""
 
     path: str
@@ -47,33 +49,15 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
     """The document for the distribution `name`, whose images NVRTC `release` made."""
     root = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{version}"
     compiler = f"nvrtc@{release}"
-    components: dict[str, dict[str, Any]] = {
-        compiler: {
-            "type": "application",
-            "bom-ref": compiler,
-            "name": "NVRTC",
-            "version": release,
-            "supplier": {"name": "NVIDIA Corporation"},
-            "description": "the compiler of all images; the CUDA headers that it carries belong to its release",
-        }
-    }
-    depends: dict[str, list[str]] = {root: []}
-    for origin in sorted(origins, key=lambda origin: origin.path):
-        image = f"image:{origin.path}"
-        facts = {"module": origin.module, "architecture": origin.architecture, "source": origin.source}
-        components[image] = _file(image, origin.path, origin.sha256, facts)
-        depends[root].append(image)
-        inputs = [compiler]
+    images = sorted(origins, key=lambda origin: origin.path)
+    inputs = {compiler: _compiler(compiler, release)}
+    for origin in images:
         if origin.linker:
-            reference = f"nvjitlink@{origin.linker}"
-            components.setdefault(reference, _linker(reference, origin.linker))
-            inputs.append(reference)
-        for kind, files in (("source", origin.files), ("header", origin.installed)):
-            for label, digest in sorted(files.items()):
-                reference = f"{kind}:{label}@{digest[:16]}"
-                components.setdefault(reference, _file(reference, label, digest, {"kind": kind}))
-                inputs.append(reference)
-        depends[image] = sorted(inputs)
+            inputs.setdefault(f"nvjitlink@{origin.linker}", _linker(origin.linker))
+        for kind, files in _read(origin):
+            for label, digest in files.items():
+                if (reference := _reference(kind, label, digest)) not in inputs:
+                    inputs[reference] = _file(reference, label, digest, {"kind": kind})
     document: dict[str, Any] = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -83,17 +67,59 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
             "tools": {"components": [{"type": "application", "name": "hatch-cuda-kernels", "version": __version__}]},
             "component": {"type": "library", "bom-ref": root, "name": name, "version": version, "purl": root},
         },
-        "components": [components[reference] for reference in sorted(components)],
-        "dependencies": [{"ref": reference, "dependsOn": found} for reference, found in sorted(depends.items())],
     }
-    document["serialNumber"] = uuid.uuid5(_NAMESPACE, compact_json(document).decode()).urn
-    return canonical_json(document)
+    document["serialNumber"] = uuid.uuid5(_NAMESPACE, _digest(document, release, images)).urn
+    others = (inputs[reference] for reference in sorted(inputs))
+    components = heapq.merge(map(_image, images), others, key=lambda component: component["bom-ref"])
+    depends = ({"ref": _IMAGE + origin.path, "dependsOn": _depends(compiler, origin)} for origin in images)
+    whole = {"ref": root, "dependsOn": [_IMAGE + origin.path for origin in images]}
+    return canonical_json(
+        {**document, "components": components, "dependencies": itertools.chain(depends, [whole])}, levels=2
+    )
 
 
-def _linker(reference: str, release: str) -> dict[str, Any]:
+def _digest(document: Mapping[str, Any], release: str, images: Iterable[Origin]) -> str:
+    """A digest of all that the document says."""
+    state = hashlib.sha256(compact_json([document, release]))
+    for origin in images:
+        state.update(compact_json(origin))
+    return state.hexdigest()
+
+
+def _read(origin: Origin) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    return ("source", origin.files), ("header", origin.installed)
+
+
+def _reference(kind: str, label: str, digest: str) -> str:
+    return f"{kind}:{label}@{digest[:16]}"
+
+
+def _depends(compiler: str, origin: Origin) -> list[str]:
+    linker = [f"nvjitlink@{origin.linker}"] if origin.linker else []
+    read = (_reference(kind, label, digest) for kind, files in _read(origin) for label, digest in files.items())
+    return sorted([compiler, *linker, *read])
+
+
+def _image(origin: Origin) -> dict[str, Any]:
+    facts = {"module": origin.module, "architecture": origin.architecture, "source": origin.source}
+    return _file(_IMAGE + origin.path, origin.path, origin.sha256, facts)
+
+
+def _compiler(reference: str, release: str) -> dict[str, Any]:
     return {
         "type": "application",
         "bom-ref": reference,
+        "name": "NVRTC",
+        "version": release,
+        "supplier": {"name": "NVIDIA Corporation"},
+        "description": "the compiler of all images; the CUDA headers that it carries belong to its release",
+    }
+
+
+def _linker(release: str) -> dict[str, Any]:
+    return {
+        "type": "application",
+        "bom-ref": f"nvjitlink@{release}",
         "name": "nvJitLink",
         "version": release,
         "supplier": {"name": "NVIDIA Corporation"},

@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 
 from .errors import ToolchainError
 from .machine import memory_folder
@@ -25,7 +24,8 @@ _PREFIX = "hatch-cuda-kernels-wheel-"
 
 
 class Staging:
-    """Folders for files that nobody else can write to, until `remove`."""
+    """Files in a folder that nobody else can write to, until `remove`; the later ones lie elsewhere, with a link there,
+    so that what is in one folder of the wheel is in one folder here."""
 
     def __init__(self) -> None:
         self._disk: str | None = None
@@ -35,16 +35,17 @@ class Staging:
             with suppress(OSError):
                 self._memory, self._room = tempfile.mkdtemp(prefix=_PREFIX, dir=folder), _MOST_IN_MEMORY
 
-    def add(self, path: str, data: bytes) -> Path:
+    def add(self, path: str, data: bytes) -> str:
         """Write a file, and say where it is. Raises ToolchainError where there is no room for it."""
         if len(data) <= self._room and self._memory is not None:
             self._room -= len(data)
             with suppress(OSError):  # somebody else has filled it meanwhile
-                return _write(Path(self._memory, path), data)
+                return _write(f"{self._memory}/{path}", data)
             self._room = 0
         try:
             self._disk = self._disk or tempfile.mkdtemp(prefix=_PREFIX)
-            return _write(Path(self._disk, path), data)
+            written = _write(f"{self._disk}/{path}", data)
+            return written if self._memory is None else _link(f"{self._memory}/{path}", written)
         except OSError as error:
             what = "no room left" if error.errno == errno.ENOSPC else f"cannot write ({error.strerror})"
             raise ToolchainError(
@@ -60,13 +61,23 @@ class Staging:
         self._disk = self._memory = None
 
 
-def _write(path: Path, data: bytes) -> Path:
+def _write(path: str, data: bytes) -> str:
     try:
-        stream = path.open("wb")
+        stream = open(path, "wb", buffering=0)  # noqa: SIM115
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stream = path.open("wb")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        stream = open(path, "wb", buffering=0)  # noqa: SIM115
     with stream:
-        stream.write(data)
+        left = memoryview(data)
+        while left:
+            left = left[stream.write(left) :]
     os.chmod(path, 0o644)
+    return path
+
+
+def _link(path: str, target: str) -> str:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with suppress(FileNotFoundError):
+        os.remove(path)
+    os.symlink(target, path)
     return path

@@ -101,6 +101,16 @@ class TestWheel:
         assert "demo/_cuda_kernels" in run.output
         assert "Traceback" not in run.output
 
+    @pytest.mark.parametrize("target", ["demo/_cuda_kernels/scale.sm_80.cubin", "demo/_cuda_kernels"])
+    def test_files_forced_among_ours_are_refused(self, tmp_path: Path, target: str) -> None:
+        """A file that the author's own table puts among ours is an error; it never takes the place of an image."""
+        table = f'[tool.hatch.build.targets.wheel.force-include]\n"other" = "{target}"\n'
+        project = make_project(tmp_path, extra=table)
+        project.write({"other" if target.endswith("cubin") else "other/x": b"x"})
+        run = project.build()
+        assert run.status == 1
+        assert "demo/_cuda_kernels: the wheel already has files where this hook puts its own" in run.output
+
     @pytest.mark.parametrize("epoch", ["abc", "99999999999", "-1"])
     def test_bad_source_date_epoch(self, tmp_path: Path, epoch: str) -> None:
         """W6: a time that a wheel cannot hold is one clear message."""

@@ -126,6 +126,29 @@ def test_canonical_json() -> None:
     assert canonical_json({"b": "\u00e4", "a": [1]}) == '{\n "a": [\n  1\n ],\n "b": "\u00e4"\n}\n'.encode()
 
 
+@pytest.mark.parametrize("levels", range(7))
+def test_canonical_json_in_lines(levels: int) -> None:
+    """Whatever is on lines of its own, it is the same value; what lies deeper is on one line, and sorted as well."""
+    value: Any = {
+        "b": [],
+        "a": {"z": [{"y": {"q": [1, [2.5, None]], "p": {}}}, [], True]},
+        "c": "\n",
+        "long": [0] * 9999,
+    }
+    text = canonical_json(value, levels=levels)
+    assert json.loads(text) == value
+    assert text == canonical_json(json.loads(text), levels=levels)
+    assert max(len(line) - len(line.lstrip(b" ")) for line in text.splitlines()) == levels
+    assert b'{"p": {}, "q": [1, [2.5, null]]}' in text or levels > 4
+
+
+@pytest.mark.parametrize("items", [[], [1], [{"b": 2, "a": [3]}, [], "x"] * 3000])
+def test_canonical_json_of_an_iterator(items: list[Any]) -> None:
+    """A list that is made as it is written gives the text of one that was there."""
+    assert canonical_json({"a": iter(items)}) == canonical_json({"a": items})
+    assert MANIFEST.to_bytes() == canonical_json(MANIFEST.to_dict())
+
+
 def test_lowered_name_of_an_image() -> None:
     """An image's own lowered name wins over its module's; a kernel that it leaves out has none."""
     module = MANIFEST.modules[0]

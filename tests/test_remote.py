@@ -92,7 +92,7 @@ class TestServed:
         assert KernelCache.open(f"{tmp_path}/two").lookup_all(list(pairs)) == pairs
 
     def test_requests(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage]) -> None:
-        """A miss is one request, a hit three."""
+        """A miss is one request, a hit two."""
         url, _, requests = server
         job, image = next(iter(pairs.items()))
         with KernelCache.open([f"{tmp_path}/one", url]) as cache:
@@ -102,7 +102,7 @@ class TestServed:
         before = len(requests())
         with KernelCache.open([f"{tmp_path}/two", url]) as cache:
             assert cache.lookup(job) == image
-        assert [line.split()[1] for line in requests()[before:]] == ["GET"] * 3
+        assert [line.split()[1] for line in requests()[before:]] == ["GET"] * 2
 
     def test_pending(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage]) -> None:
         """What is still on its way is told, and none is left once the cache is closed."""
@@ -260,7 +260,7 @@ class TestOdd:
         with KernelCache.open([f"{tmp_path}/two", url]) as cache:
             operator = cache.layers[1].store._operator
             for job in pairs:
-                path = f"hatch-cuda-kernels-1/{key_digest(f'reads {job.key}')}"
+                path = f"hatch-cuda-kernels-1/{key_digest(f'compiles {job.key}')}"
                 cache.layers[1].store._run(lambda path=path: operator.write(path, b"damaged"))
             with pytest.warns(CudaKernelsWarning, match="fails its digest"):
                 assert cache.lookup_all(list(pairs)) == {}

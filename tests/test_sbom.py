@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import zipfile
@@ -111,6 +110,6 @@ def test_the_serial_number_is_a_digest() -> None:
         path="k", sha256="0", module="m", architecture="sm_80", source="k.cu", files={"k.cu": "1"}, installed={}
     )
     one, same = (bill_of_materials("demo", "1", "13.5.37", [origin]) for _ in range(2))
-    other = bill_of_materials("demo", "1", "13.5.37", [dataclasses.replace(origin, files={"k.cu": "2"})])
+    other = bill_of_materials("demo", "1", "13.5.37", [origin._replace(files={"k.cu": "2"})])
     assert one == same
     assert json.loads(one)["serialNumber"] != json.loads(other)["serialNumber"]

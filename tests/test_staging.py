@@ -38,7 +38,9 @@ def test_bounded(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(staging, "_MOST_IN_MEMORY", 100)
     files = Staging()
     sizes = [60, 60, 30, 30, 0]
-    found = [files.add(f"demo/_cuda_kernels/{number}", b"x" * size) for number, size in enumerate(sizes)]
+    staged = [Path(files.add(f"demo/_cuda_kernels/{number}", b"x" * size)) for number, size in enumerate(sizes)]
+    assert {path.parent for path in staged} == {staged[0].parent}
+    found = [path.resolve() for path in staged]
     assert [path.is_relative_to(memory) for path in found] == [True, False, True, False, True]
     assert [path.read_bytes() for path in found] == [b"x" * size for size in sizes]
     assert [path.name for path in found] == ["0", "1", "2", "3", "4"]
@@ -54,7 +56,7 @@ def test_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     files = Staging()
-    assert files.add("demo/one", b"1").is_relative_to(tmp_path)
+    assert Path(files.add("demo/one", b"1")).is_relative_to(tmp_path)
     files.remove()
     assert not list(tmp_path.iterdir())
 
@@ -64,9 +66,9 @@ def test_memory_filled_by_others(folders: tuple[Path, Path]) -> None:
     """A file that memory has no room for any more lies on the disk, and so do all that follow."""
     memory, disk = folders
     files = Staging()
-    assert files.add("demo/one", b"1").is_relative_to(memory)
+    assert Path(files.add("demo/one", b"1")).is_relative_to(memory)
     (next(memory.iterdir()) / "demo/two").symlink_to("/dev/full")
-    two, three = files.add("demo/two", b"22"), files.add("demo/three", b"333")
+    two, three = (Path(files.add(*file)).resolve() for file in (("demo/two", b"22"), ("demo/three", b"333")))
     assert two.is_relative_to(disk) and three.is_relative_to(disk)
     assert (two.read_bytes(), three.read_bytes()) == (b"22", b"333")
     files.remove()

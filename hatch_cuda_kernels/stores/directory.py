@@ -42,30 +42,38 @@ class DirectoryStore(Store):
         self.private = not POSIX or status.st_mode & 0o077 == 0
         """Whether nobody else can even enter it."""
         self._shared = shared and not self.private
-        self._entries = str(self.directory / "entries")
+        self._top = str(self.directory)
+        self._entries = os.path.join(self._top, "entries")
         self._trusted: set[str] = set()
         """Folders that were looked at, which nobody else can reach."""
 
     def path(self, key: bytes | str) -> Path:
         """Where FileStreamProgramCache keeps a key. Reads go there directly, so that they need no cuda.core."""
+        return Path(*self._place(key))
+
+    def _place(self, key: bytes | str) -> tuple[str, str]:
         digest = key_digest(key)
-        return Path(os.path.join(self._entries, digest[:2], digest[2:]))
+        return os.path.join(self._entries, digest[:2]), digest[2:]
 
     def get(self, key: bytes | str, default: bytes | None = None) -> bytes | None:
         """The bytes under `key`, or `default`. Raises OSError for what could be another's."""
-        with contextlib.suppress(FileNotFoundError):
-            return self.read_file(self.path(key))
-        return default
+        try:
+            return self._read(*self._place(key), touch=True)
+        except FileNotFoundError:
+            return default
 
-    def read_file(self, path: Path, *, touch: bool = True) -> bytes:
+    def read_file(self, path: Path) -> bytes:
+        """Read an entry as `get` does, which does not count as a use of it."""
+        return self._read(*os.path.split(path), touch=False)
+
+    def _read(self, folder: str, name: str, *, touch: bool) -> bytes:
         """Read an entry without following a link, blocking on a FIFO, or believing what others could have written."""
-        folder = os.path.dirname(path)
         if POSIX and folder not in self._trusted:
-            for each in (os.path.dirname(os.path.dirname(folder)), os.path.dirname(folder), folder):
+            for each in (self._top, self._entries, folder):
                 check_owner(each, os.lstat(each), private=self.private)
             if self.private:
                 self._trusted.add(folder)
-        return read_regular(path, self.private, touch=touch)
+        return read_regular(os.path.join(folder, name), self.private, touch=touch)
 
     @functools.cached_property
     def _writer(self) -> Any:

@@ -17,19 +17,26 @@ __all__ = ["POSIX", "check_owner", "read_regular"]
 POSIX = os.name == "posix"
 
 
-def read_regular(path: Path, private: bool, *, touch: bool = False) -> bytes:
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CAN_TOUCH = os.utime in os.supports_fd
+
+
+def read_regular(path: Path | str, private: bool, *, touch: bool = False) -> bytes:
     """The bytes of a regular file of this user's, or root's. Raises OSError."""
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, os.O_RDONLY | flags)
-    with os.fdopen(handle, "rb", buffering=0) as stream:
+    handle = os.open(path, _FLAGS)
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY:
             raise OSError(f"{path} is not a regular file of a sane size")
         check_owner(path, status, private=private)
-        data = stream.readall()
-        if touch and os.utime in os.supports_fd:  # least recently used goes first, whatever the mount's policy
+        data = os.read(handle, status.st_size + 1)
+        while len(data) != status.st_size and (more := os.read(handle, 1 << 20)):  # it is being written, or was cut
+            data += more
+        if touch and _CAN_TOUCH:  # least recently used goes first, whatever the mount's policy
             with contextlib.suppress(OSError):
                 os.utime(handle, ns=(max(status.st_atime_ns, time.time_ns()), status.st_mtime_ns))
+    finally:
+        os.close(handle)
     return data
 
 

@@ -42,6 +42,7 @@ class Layer:
         self.remote: bool = getattr(store, "remote", False)
         self.writable = writable
         self._counts = Counts()
+        self._bytes_read = 0
         self._lock = threading.Lock()
         self._failures = 0
         self._rests_until = 0.0
@@ -58,12 +59,17 @@ class Layer:
         """The bytes under `key`; None where there are none, or something went wrong."""
         if not self.alive:
             return None
-        with self.guarded("read"):
+        begin = time.monotonic()
+        try:
             data: bytes | None = self.store.get(key)
-            if data is not None:
-                self.add(Counts(bytes_read=len(data)))
-            return data
-        return None
+        except Exception as error:
+            self._failed(error, "read", begin)
+            return None
+        self._failures = 0
+        if data is not None:
+            with self._lock:
+                self._bytes_read += len(data)
+        return data
 
     def write(self, key: bytes | str, data: Any) -> bool:
         """Put bytes under `key`; whether that went well."""
@@ -150,7 +156,8 @@ class Layer:
     def take(self) -> Counts:
         """The counts so far, to be counted from nothing again."""
         with self._lock:
-            counts, self._counts = self._counts, Counts()
+            counts = self._counts + Counts(bytes_read=self._bytes_read)
+            self._counts, self._bytes_read = Counts(), 0
         return counts
 
     # -- failures ------------------------------------------------------------------------------------------------
@@ -162,16 +169,20 @@ class Layer:
         try:
             yield
             self._failures = 0
-        except Exception as error:  # whatever a store or a file system raises, the work goes on without it
-            self.add(Counts(errors=1))
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
-            problem = f"the compile cache at {self.name} cannot be {doing} ({reason}); going on without it"
-            if not self.remote:
-                warn_once(problem)
-                return
-            self._problem = self._problem or problem
-            if isinstance(error, DamagedError):
-                return
-            self._failures += 1
-            if self._failures >= _FAILURES or time.monotonic() - begin >= _STALL_SECONDS:
-                self._rests_until = time.monotonic() + _REST_SECONDS
+        except Exception as error:
+            self._failed(error, doing, begin)
+
+    def _failed(self, error: Exception, doing: str, begin: float) -> None:
+        """Whatever a store or a file system raises, the work goes on without it."""
+        self.add(Counts(errors=1))
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
+        problem = f"the compile cache at {self.name} cannot be {doing} ({reason}); going on without it"
+        if not self.remote:
+            warn_once(problem)
+            return
+        self._problem = self._problem or problem
+        if isinstance(error, DamagedError):
+            return
+        self._failures += 1
+        if self._failures >= _FAILURES or time.monotonic() - begin >= _STALL_SECONDS:
+            self._rests_until = time.monotonic() + _REST_SECONDS
