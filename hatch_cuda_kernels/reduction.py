@@ -142,7 +142,9 @@ def _of_what_stays(warnings: Sequence[str], files: Iterable[PassedOver], around:
     """Warnings without those of unused functions and global variables: what used them may be what was passed over."""
     if not any(map(_UNUSED.search, warnings)):
         return list(warnings)
-    outside = {name for found in files for name in global_variables(found.data, around)}
+    unused = {match[1].encode() for warning in warnings if (match := _UNUSED.search(warning)) and match[1]}
+    texts = [found.data for found in files if any(name in found.data for name in unused)]
+    outside = {name for text in texts for name in global_variables(text, around)}
     others = [
         warning
         for warning in warnings

@@ -11,6 +11,7 @@ from jobs import compile_alone, make_job, write
 
 from hatch_cuda_kernels import CompilationError
 from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe
+from hatch_cuda_kernels.hostcode.declarations import Parser, parsed
 from hatch_cuda_kernels.nvrtc import Shown, Workspace, compile_shown, front_end_log
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 
@@ -323,6 +324,25 @@ def test_instances_are_not_let_go_for_errors_of_the_file(tmp_path: Path, monkeyp
     with pytest.raises(CompilationError, match='"missing" is undefined'):
         compiled(tmp_path, bad + "void f(int *x) { " + "".join(f"k<{n}><<<1, 1>>>(x); " for n in range(8)) + "}\n")
     assert tried == [8, 0]
+
+
+def test_a_file_is_understood_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever looks at a file's declarations in a compile, they are read once, and each has the same patience."""
+    seen: list[str] = []
+
+    def counted(parser: Parser, text: str, surroundings: Surroundings) -> None:
+        seen.append(text)
+        made(parser, text, surroundings)
+
+    made = Parser.__init__
+    monkeypatch.setattr(Parser, "__init__", counted)
+    text = "#include <vector>\n" + SCALE + "void f(float *x) { scale<<<1, 1>>>(x, 1); }\n"
+    compiled(tmp_path, text)
+    assert seen.count(text) == 1
+    around = Surroundings.of([text.encode()])
+    before = parsed(text, around).patience
+    parsed(text, around).patience = 0
+    assert parsed(text, around).patience == before
 
 
 @pytest.mark.parametrize("word", ["const", "constexpr"])

@@ -25,7 +25,7 @@ class Brackets:
         """Index of a bracket that opens -> of the one that closes it."""
         self.twins: list[int] = []
         """Brackets that another arm of a conditional opens as well."""
-        self.patience = 100_000 + 50 * len(self.tokens)
+        self.patience = self.rested = 100_000 + 50 * len(self.tokens)
         """Steps left for telling template brackets from comparisons: keeps the time linear for any text."""
         self._pair()
 

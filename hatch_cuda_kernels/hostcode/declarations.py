@@ -15,7 +15,7 @@ from .names import AFTER_PARAMETERS, DEVICE_MACRO, MACRO_NAME, NOT_NAMES, looks_
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
-__all__ = ["Declaration", "Parser", "global_variables"]
+__all__ = ["Declaration", "Parser", "global_variables", "parsed"]
 
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -498,6 +498,16 @@ class Parser(Brackets):
                 index = self.angle(index, brace) or index
             index = self.next_of(index)
         return (self.tokens[found].text, found) if found >= 0 else ("", -1)
+
+
+def parsed(text: str, surroundings: Surroundings) -> Parser:
+    """The declarations of a file, which is read once for all that looks at it in a compile."""
+    known: Parser | None = surroundings.parsed.get(text)
+    if known is None:
+        known = surroundings.parsed[text] = Parser(text, surroundings)
+        known.rested = known.patience
+    known.patience = known.rested
+    return known
 
 
 def global_variables(data: bytes, surroundings: Surroundings) -> Iterator[str]:

@@ -14,7 +14,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from .declarations import Declaration, Parser
+from .declarations import Declaration, Parser, parsed
 from .surroundings import Macro, Surroundings
 from .tokens import DIRECTIVE, STRING, WORD, Token, tokenize
 
@@ -32,7 +32,7 @@ _MAY_BE_A_MACRO = re.compile(r"_+\w+|[A-Z][A-Z0-9_]+")
 
 def expanded(text: str, surroundings: Surroundings) -> Parser:
     """The declarations of a file, those that its macros bring among them."""
-    parser = Parser(text, surroundings)
+    parser = parsed(text, surroundings)
     for _ in range(_DEEPEST):
         pieces: list[str] = []
         position = 0

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .declarations import Declaration, Parser
+from .declarations import Declaration, Parser, parsed
 from .launches import before_launch
 from .meanings import Meanings
 from .sites import File, Site, parameters
@@ -80,7 +80,7 @@ def has_made_kernels(files: Mapping[str, bytes], surroundings: Surroundings) -> 
         and _is_kernel(declaration, surroundings)
         and (declaration.template or "template" in surroundings.expanded(declaration.words))
         for data in files.values()
-        for declaration in Parser(data.decode("latin-1"), surroundings).declarations
+        for declaration in parsed(data.decode("latin-1"), surroundings).declarations
     )
 
 

@@ -98,6 +98,7 @@ _BEFORE_OTHERS = {
 }
 """Headers that declare, under NVRTC, what libcu++ has as macros where it is read first (`FP_NAN`), as files include
 them -> what is read before all else."""
+_DEFINES_ONE = re.compile(r"(?:#|%:)\s*define[\s\\]+(\w+)")
 _PLAIN_WORDS = re.compile(r"(?:(?<![\w.])std\s*::\s*)?[A-Za-z_]\w*")
 
 
@@ -181,7 +182,11 @@ def _configuration(texts: Iterable[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     asked: set[str] = set()
-    for text in texts:
+    read = list(texts)
+    names = {match[1] for text in read for match in _DEFINES_ONE.finditer(text) if _CONFIGURES.fullmatch(match[1])}
+    for text in read:
+        if not any(name in text for name in names):
+            continue
         defined: dict[str, str] = {}
         depth, includes = 0, 0
         for token in tokenize(text):

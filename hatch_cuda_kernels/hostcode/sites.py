@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from .declarations import Declaration, Parser
+from .declarations import Declaration, Parser, parsed
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, WORD, Token
 
@@ -52,7 +52,7 @@ class File:
         """Name of the macro that this is the body of."""
         self.parameters: list[str] = []
         self.defined_at = 0
-        self.parser = Parser(text, surroundings)
+        self.parser = parsed(text, surroundings)
         self.paths = self.parser.paths
         self._tops: list[Declaration] = []
         for declaration in self.parser.declarations:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .names import HOST, SPACES
 from .tokens import DEFINE, DIRECTIVE, WORD, Token, tokenize
@@ -82,6 +82,8 @@ class Surroundings:
     """Names of types that the files define, and of what they call."""
     definitions: Mapping[str, tuple[Macro, ...]] = field(default_factory=dict)
     """All definitions of a macro in the files, where each can be understood."""
+    parsed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Text of a file -> its declarations, once they are read (see declarations.py)."""
 
     def knows(self, names: Iterable[str]) -> bool:
         """Whether the files have what a name stands for that is qualified with a namespace of theirs."""
