@@ -40,6 +40,7 @@ from hatch_cuda_kernels.installed import installed_labels
 from hatch_cuda_kernels.modules import ModuleSpec
 from hatch_cuda_kernels.scanning import scan_text
 from hatch_cuda_kernels.standins import standins
+from hatch_cuda_kernels.toolkit import installed_roots
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -170,6 +171,8 @@ class Folder:
         for folder in (*here, *dirs):
             if (joined := posixpath.normpath(posixpath.join(folder, spelling))) in known:
                 return joined
+        if any(root.path.joinpath(spelling).is_file() for root in installed_roots()):
+            return None  # the toolkit's, for the same reason
         fits = [name for name in known if name == spelling or name.endswith(f"/{spelling}")]
         if not fits or ".." in spelling:
             return None

@@ -166,6 +166,16 @@ using ::max_align_t;
 #endif
 """,
     "cstdint": "".join(f"using std::{name};\n" for name in _INTEGERS),
+    "functional": """\
+namespace std {
+template <class A, class R> struct unary_function { typedef A argument_type; typedef R result_type; };
+template <class A, class B, class R> struct binary_function {
+    typedef A first_argument_type;
+    typedef B second_argument_type;
+    typedef R result_type;
+};
+}
+""",
     "limits": """\
 namespace std {
 template <class T> class numeric_limits : public ::cuda::std::numeric_limits<T> {};

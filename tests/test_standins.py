@@ -65,7 +65,9 @@ BODIES: dict[str, str] = {
     "ctime": "std::clock_t t = std::clock(); *i = int(t);",
     "time.h": "clock_t t = clock(); *i = int(t);",
     "expected": "std::expected<int, float> e = 3; *i = e.value_or(1) + e.has_value();",
-    "functional": "auto r = std::ref(*i); r.get() = std::plus<>{}(1, 2) + std::invoke(std::multiplies<int>{}, 2, 3);",
+    "functional": "auto r = std::ref(*i); r.get() = std::plus<>{}(1, 2) + std::invoke(std::multiplies<int>{}, 2, 3);"
+    "struct F : std::unary_function<int, int> {}; struct G : std::binary_function<int, F, int> {};"
+    "*i += F::result_type(sizeof(G)) + sizeof(G::second_argument_type);",
     "initializer_list": "auto sum = [](std::initializer_list<int> l) { int s = 0; for (int v : l) s += v; return s; };"
     " *i = sum({1, 2, 3});",
     "iterator": "int a[3] = {}; *i = int(std::distance(i, i + 3)) + *std::next(i) + *std::begin(a) + std::size(a);",
