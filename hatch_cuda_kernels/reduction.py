@@ -19,6 +19,7 @@ from .hostcode import (
     Passing,
     Settled,
     Surroundings,
+    conditions_of_kernels,
     global_variables,
     pass_over,
     prelude,
@@ -58,7 +59,7 @@ def compile_asked(job: CompileJob, space: Workspace, nothing: NoKernelError) -> 
     except NoKernelError:
         pass  # none of the instances compiles
     if trial.image is None:
-        raise CompilationError(f"{nothing}{trial.instances.how_to_list(unit)}")
+        raise CompilationError(f"{nothing}{trial.instances.how_to_list(unit)}{_conditions(unit, around)}")
     return dataclasses.replace(
         trial.image,
         reads=_reads_all(unit, trial.image),
@@ -68,6 +69,23 @@ def compile_asked(job: CompileJob, space: Workspace, nothing: NoKernelError) -> 
             *caveats(job, texts, as_written=True),
         ),
     )
+
+
+def _conditions(unit: Unit, around: Surroundings) -> str:
+    """What to say of a source whose kernels all stand on conditions that do not hold."""
+    found = conditions_of_kernels(unit.closure.files[unit.source].data, around)
+    if not found:
+        return ""
+    message = numbered(
+        "\nits kernels are there on these conditions:", [f"{unit.source}({each.line}): {each.text}" for each in found]
+    )
+    macros = dict.fromkeys(name for each in found for name in each.macros)
+    if settings := [name for name in macros if not name.startswith("__") and name not in around.macros]:
+        line = ", ".join(f"{name} = true" for name in settings)
+        message += f"\na macro that a build passes with -D goes into the table defines: defines = {{ {line} }}"
+    if "__CUDA_ARCH__" in macros:
+        message += "\nan architecture that has none of them is left out of archs"
+    return message
 
 
 def _reads_all(unit: Unit, image: CompiledImage) -> Reads:
@@ -106,7 +124,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
             if trial.image is None:
                 trial.attempt_with_fewer_instances(settled.files, settled.log)
         except NoKernelError as error:
-            raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}") from None
+            raise CompilationError(f"{error}{trial.instances.how_to_list(unit)}{_conditions(unit, around)}") from None
         if trial.image is None:
             raise CompilationError(_refused_in_the_end(job, refusal, settled))
         read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}

@@ -136,6 +136,23 @@ def test_headers_beside_a_folder(tmp_path: Path) -> None:
     assert "b/k.cuh(5): scale (" in warning and warning.count("k.cu") == 1
 
 
+def test_kernels_on_conditions_that_do_not_hold(tmp_path: Path) -> None:
+    """Where all of a source's kernels are hidden, the error has the conditions, and the macros to define."""
+    text = (
+        "#ifndef GUARD_\n#define GUARD_\n#include <vector>\n#if defined(WITH_MPI) && __CUDA_ARCH__ >= 700\n"
+        "__global__ void k(int *x) { x[0] = 1; }\n#endif\n#ifdef OTHER\n#else\n#endif\nvoid f() {}\n#endif\n"
+    )
+    with pytest.raises(CompilationError) as raised:
+        compiled(tmp_path, text)
+    said = str(raised.value)
+    assert "k.cu(4): #if defined(WITH_MPI) && __CUDA_ARCH__ >= 700" in said and said.count("k.cu(") == 1
+    assert "defines = { WITH_MPI = true }" in said and "left out of archs" in said
+    with pytest.raises(CompilationError) as raised:
+        compiled(tmp_path, "#ifdef WITH_MPI\n__global__ void k(int *x) { x[0] = 1; }\n#endif\n")
+    assert "k.cu(1): #ifdef WITH_MPI" in str(raised.value)
+    assert set(compiled(tmp_path, "#define WITH_MPI\n" + text).kernels) == {"k"}
+
+
 def test_types_that_cannot_be_named(tmp_path: Path) -> None:
     """An instance for a lambda or a type inside a function has no name outside of it: it is warned of."""
     text = (

@@ -74,7 +74,7 @@ ARROWS = {
     "fallback": "arch cache errors jobs plan toolchain",
     "headerlist": "",
     "hooks": "plugin",
-    "hostcode": "choices declarations launches mentions passing prelude probing settling standard "
+    "hostcode": "choices declarations hidden launches mentions passing prelude probing settling standard "
     "surroundings uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",
@@ -82,6 +82,7 @@ ARROWS = {
     "hostcode.declarations": "brackets names surroundings tokens",
     "hostcode.editing": "brackets tokens",
     "hostcode.expansion": "declarations surroundings tokens",
+    "hostcode.hidden": "declarations mentions surroundings tokens",
     "hostcode.hosttypes": "tensortypes",
     "hostcode.launches": "declarations tokens",
     "hostcode.meanings": "declarations sites surroundings tokens",

@@ -18,7 +18,8 @@ the first text is refused; `pasting`, what names `##` can make. `settling` has t
 from the text, such as a type that only a header of the host declares: it goes by the compiler's own messages.
 `uncovering` finds what may not go, since a name would then mean another thing; `calls` tells it what code asks of
 functions that it cannot call.
-`choices` and `standard` find what means another thing to nvcc.
+`choices` and `standard` find what means another thing to nvcc; `hidden`, on what conditions there are
+kernels.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from .choices import host_choices
 from .declarations import global_variables
+from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .mentions import Mention, has_made_kernels, mentions
 from .passing import PassedOver, Passing, pass_over
@@ -39,6 +41,7 @@ from .surroundings import Surroundings
 from .uncovering import uncovering
 
 __all__ = [
+    "Condition",
     "Instance",
     "Launch",
     "Mention",
@@ -47,6 +50,7 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "conditions_of_kernels",
     "global_variables",
     "has_made_kernels",
     "host_choices",

@@ -19,7 +19,7 @@ from .sites import File, Site, parameters
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, WORD
 
-__all__ = ["Mention", "has_made_kernels", "mentions"]
+__all__ = ["Mention", "has_made_kernels", "is_kernel", "mentions"]
 
 _GLOBAL = "__global__"
 _MOST = 512
@@ -59,7 +59,7 @@ def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Men
     made = has_made_kernels(files, surroundings)
     for file in read:
         for declaration in file.parser.declarations:
-            if not _is_kernel(declaration, surroundings) or declaration.name in surroundings.macros:
+            if not is_kernel(declaration, surroundings) or declaration.name in surroundings.macros:
                 continue
             if declaration.template or _is_abbreviated(file.parser, declaration):
                 kernels.setdefault(declaration.name, _Kernel()).add(file, declaration)
@@ -77,14 +77,15 @@ def has_made_kernels(files: Mapping[str, bytes], surroundings: Surroundings) -> 
         return False
     return any(
         declaration.name in surroundings.macros
-        and _is_kernel(declaration, surroundings)
+        and is_kernel(declaration, surroundings)
         and (declaration.template or "template" in surroundings.expanded(declaration.words))
         for data in files.values()
         for declaration in parsed(data.decode("latin-1"), surroundings).declarations
     )
 
 
-def _is_kernel(declaration: Declaration, surroundings: Surroundings) -> bool:
+def is_kernel(declaration: Declaration, surroundings: Surroundings) -> bool:
+    """Whether a declaration is of a kernel, as the text shows it."""
     return declaration.kind == "function" and any(
         _GLOBAL in surroundings.expanded([word]) for word in declaration.words
     )

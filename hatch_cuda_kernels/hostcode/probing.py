@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from .declarations import Declaration, Parser
+from .declarations import Parser
 from .editing import Editor
 from .hosttypes import ANYTHING, declarations
-from .mentions import Mention
+from .mentions import Mention, is_kernel
 from .passing import Passing
 from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
@@ -32,7 +32,6 @@ from .tokens import DEFINE, DIRECTIVE, INCLUDE
 
 __all__ = ["Instance", "Probe", "make_probe"]
 
-_KERNEL = "__global__"
 _MARK = "hatch_cuda_kernels"
 _BODY = f"{{ struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }}; }}"
 """The body of a kernel: of a template, the compiler warns of each instance."""
@@ -230,7 +229,7 @@ def make_probe(
             declared.add(declaration.name)
             if declaration.kind == "macro" and ("macro", file.parser.line(declaration.first)) in gone:
                 editor.cut(declaration.first, declaration.last)
-            elif declaration.kind == "function" and _is_kernel(declaration, surroundings):
+            elif declaration.kind == "function" and is_kernel(declaration, surroundings):
                 if heads := parameters(file.parser, declaration):
                     kernels[declaration.name] = _merged(kernels.get(declaration.name, heads), heads)
                 if declaration.body < 0:
@@ -299,15 +298,11 @@ def _without_bodies(directive: str, surroundings: Surroundings) -> str:
         return directive
     parser = Parser(_CONTINUED.sub(lambda end: " " * len(end[0]), match[3]), surroundings)
     for made in reversed(parser.declarations):
-        if made.kind == "function" and made.body >= 0 and _is_kernel(made, surroundings):
+        if made.kind == "function" and made.body >= 0 and is_kernel(made, surroundings):
             start, end = (match.start(3) + at for at in (parser.tokens[made.body].start, parser.tokens[made.last].end))
             lines = "".join(_CONTINUED.findall(directive[start:end]))
             directive = directive[:start] + _BODY + lines + directive[end:]
     return directive
-
-
-def _is_kernel(declaration: Declaration, surroundings: Surroundings) -> bool:
-    return any(_KERNEL in surroundings.expanded([word]) for word in declaration.words)
 
 
 _PLAIN_HEAD = re.compile(r"\bclass\b|\btypename\b|=.*")
