@@ -340,7 +340,7 @@ def test_instances_are_not_let_go_for_errors_of_the_file(tmp_path: Path, monkeyp
     bad += "__device__ int g() { return missing; }\n"
     with pytest.raises(CompilationError, match='"missing" is undefined'):
         compiled(tmp_path, bad + "void f(int *x) { " + "".join(f"k<{n}><<<1, 1>>>(x); " for n in range(8)) + "}\n")
-    assert tried == [8, 0]
+    assert set(tried) == {8, 0}
 
 
 def test_a_file_is_understood_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

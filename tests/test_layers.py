@@ -95,7 +95,7 @@ ARROWS = {
     "hostcode.reach": "calls declarations passing pasting surroundings tokens",
     "hostcode.settling": "declarations names passing reach surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",
-    "hostcode.standard": "",
+    "hostcode.standard": "tokens",
     "hostcode.strangers": "hosttypes names tensortypes",
     "hostcode.surroundings": "names tokens",
     "hostcode.tensortypes": "",

@@ -45,6 +45,11 @@ SMALL = {
         "namespace at { using c10::Half; }\n"
     ),
     "torch/include/c10/macros/Macros.h": "#pragma once\n#define C10_DEVICE __device__\n",
+    "torch/include/ATen/cuda/detail/IndexUtils.cuh": "#pragma once\n#include <ATen/cuda/detail/TensorInfo.cuh>\n",
+    "torch/include/ATen/cuda/detail/TensorInfo.cuh": (
+        "#pragma once\nnamespace at::cuda::detail {\n"
+        "template <class T, class I> struct TensorInfo { T *data; I sizes[4]; };\n}\n"
+    ),
 }
 """The shape of the library, of which nothing is here: what a header leads to, and what is told apart in one."""
 KERNEL = (
@@ -135,10 +140,20 @@ class TestDispatches:
         "scale<<<1, 1, 0, s>>>(t.packed_accessor32<float, 2, torch::RestrictPtrTraits>().data(), 1);": "float",
     }
 
-    @pytest.mark.parametrize(("use", "types"), USES.items(), ids=["and-half", "and2", "v2", "switch", "accessor"])
+    USES |= {
+        "auto masked = t.masked_fill_(t == 0, 1).vendor_member({1, 2}); /* zeros & at::zeros */ // zeros x\n"
+        "scale<<<1, 1>>>(at::zeros({1, 2}, t.options()).data_ptr<float>(), masked.size(0));": "float",
+        'static const std::map<std::string, int> kinds = {{"a", 1}, {"b", 2}}; auto sizes = t.sizes().vec();\n'
+        'scale<<<1, 1>>>(t.data_ptr<double>(), kinds.at("a") + sizes[0]);': "double",
+        "auto info = at::cuda::detail::getTensorInfo<short, int>(t); scale<<<1, 1>>>(info.data, info.sizes[0]);\n"
+        "scale<<<1, 1>>>((int *)vendor::pointer<int, float>(t), vendor::size<int>(t));": "short int",
+    }
+
+    @pytest.mark.parametrize(("use", "types"), USES.items())
     def test_instances(self, small: Path, use: str, types: str) -> None:
         """Every type of a dispatch is an instance, and what no kernel depends on costs none."""
-        text = self.SCALE + f"void f(at::Tensor t) {{\n{use}\n}}\n"
+        text = "#include <ATen/cuda/detail/IndexUtils.cuh>\n#include <map>\n" + self.SCALE
+        text += f"void f(at::Tensor t) {{\n{use}\n}}\n"
         job = make_job(write(small, {"k.cu": text}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
         with workspace() as space:
             image = compile_job(job, space)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .tensortypes import tensor_types
+from .tensortypes import tensor_members, tensor_types
 
-__all__ = ["ANYTHING", "BRACED", "declarations"]
+__all__ = ["ANYTHING", "BRACED", "OF_PROBES", "declarations", "members_of_tensors"]
 
 _NAMESPACE = "hatch_cuda_kernels_host"
+OF_PROBES = f"{_NAMESPACE}::"
+"""What the names of all types begin with that no library has."""
 ANYTHING = f"{_NAMESPACE}::anything"
 """A type of the probe that stands for what is not known."""
 
@@ -106,22 +108,21 @@ struct problem {{
 }}
 """
 
+_SEQUENCES = "\n".join(
+    f"template <class T, class...> struct {name} : {_NAMESPACE}::sequence<T> {{\n"
+    f"    template <class... A> {name}(A &&...);\n    {name}(std::initializer_list<T>);\n}};"
+    for name in "vector deque list set unordered_set".split()
+)
+_TABLES = "\n".join(
+    f"template <class K, class V, class...> struct {name} : {_NAMESPACE}::table<K, V> {{\n"
+    f"    template <class... A> {name}(A &&...);\n"
+    f"    {name}(std::initializer_list<typename {_NAMESPACE}::table<K, V>::value_type>);\n}};"
+    for name in "map unordered_map".split()
+)
 _STANDARD = f"""
 namespace std {{
-template <class T, class...> struct vector : {_NAMESPACE}::sequence<T> {{
-    template <class... A> vector(A &&...);
-    vector(std::initializer_list<T>);
-}};
-template <class T, class...> struct deque : {_NAMESPACE}::sequence<T> {{ template <class... A> deque(A &&...); }};
-template <class T, class...> struct list : {_NAMESPACE}::sequence<T> {{ template <class... A> list(A &&...); }};
-template <class T, class...> struct set : {_NAMESPACE}::sequence<T> {{ template <class... A> set(A &&...); }};
-template <class T, class...> struct unordered_set : {_NAMESPACE}::sequence<T> {{
-    template <class... A> unordered_set(A &&...);
-}};
-template <class K, class V, class...> struct map : {_NAMESPACE}::table<K, V> {{ template <class... A> map(A &&...); }};
-template <class K, class V, class...> struct unordered_map : {_NAMESPACE}::table<K, V> {{
-    template <class... A> unordered_map(A &&...);
-}};
+{_SEQUENCES}
+{_TABLES}
 template <class T, class...> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> unique_ptr(A &&...);
 }};
@@ -182,6 +183,12 @@ template <class T, class...> struct host_vector : {_NAMESPACE}::sequence<T> {{
 }};
 }}
 """
+
+
+def members_of_tensors(names: Iterable[str]) -> str:
+    """What to read before the declarations where the compiler asks for further members of tensors."""
+    return tensor_members(names, _NAMESPACE, BRACED)
+
 
 _OF_TORCH = re.compile(r"(?:site-packages/torch|torch|ATen|c10|caffe2|THC)/")
 _OF_THRUST = re.compile(r"thrust/")

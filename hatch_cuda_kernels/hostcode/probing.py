@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 from .declarations import Parser
 from .editing import Editor
-from .hosttypes import ANYTHING, declarations
+from .hosttypes import OF_PROBES, declarations, members_of_tensors
 from .mentions import Mention, is_kernel
 from .passing import Passing
 from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
-from .tokens import DEFINE, DIRECTIVE, INCLUDE
+from .tokens import DEFINE, DIRECTIVE, INCLUDE, code_of
 
 __all__ = ["Instance", "Probe", "make_probe"]
 
@@ -57,6 +57,7 @@ _BODY_REPORT = re.compile(
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
 _ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit|NVRTC refuses")
+_NO_MEMBER = re.compile(r'error: class "at::Tensor" has no member "(\w+)"')
 _TROUBLE = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
 )
@@ -112,17 +113,20 @@ class Probe:
     """Lines that it did not understand."""
     lost: set[str] = field(default_factory=set)
     """Files of which it did not understand how they go on, and so perhaps nothing of what follows."""
+    members: dict[str, None] = field(default_factory=dict)
+    """Names of members that tensors are given besides."""
     goes_on: bool = True
     """Whether it may tell more when it is asked again."""
 
     @property
     def prelude(self) -> bytes:
         """What is to be read before the texts."""
-        return _PRELUDE + self.known + introduced(self.introduced, self._shown)
+        members = members_of_tensors(self.members).encode()
+        return _PRELUDE + members + self.known + introduced(self.introduced, self._shown)
 
     @cached_property
     def _shown(self) -> list[str]:
-        return [text.decode("latin-1") for text in self.texts.values()]
+        return [code_of(text.decode("latin-1")) for text in self.texts.values()]
 
     @cached_property
     def _has_auto(self) -> bool:
@@ -132,7 +136,7 @@ class Probe:
     def heed(self, log: str) -> None:
         """Read the compiler's messages."""
         found = dict.fromkeys([*self.instances, *self._told(log)])
-        vague = {each for each in found if ANYTHING in each.expression or "<error-type>" in each.expression}
+        vague = {each for each in found if OF_PROBES in each.expression or "<error-type>" in each.expression}
         self.instances = [each for each in found if each not in vague]
         self.reached -= {(each.label, each.line) for each in vague}
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
@@ -144,7 +148,9 @@ class Probe:
             self.lost.update(self.texts)
         more = {name for name in unknown(log, self._shown) if name[-1] not in self.declared} - self.introduced
         self.introduced |= more
-        self.goes_on = bool(more)
+        members = dict.fromkeys(match[1] for match in _NO_MEMBER.finditer(log) if match[1] not in self.members)
+        self.members |= members
+        self.goes_on = bool(more or members)
 
     def understood(self, mention: Mention) -> bool:
         """Whether the compiler understood what is around a place; of a template, whatever is used with it.
@@ -243,7 +249,7 @@ def make_probe(
         texts[label] = editor.result().encode("latin-1")
     absent = [p.name for found in passed.values() for p in found if p.kind == "include"]
     known = declarations([*absent, *narrowed], files.values())
-    shown = [texts[label].decode("latin-1") for label in files]
+    shown = [code_of(texts[label].decode("latin-1")) for label in files]
     there = b"\n".join([known, *narrowed.values()]).decode("latin-1")
     missing = expected(shown, there, surroundings.namespaces)
     return Probe(texts, kernels, declared, known, {name for name in missing if name[-1] not in declared})

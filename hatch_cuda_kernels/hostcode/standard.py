@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .tokens import code_of
+
 __all__ = ["names_integers", "other_integers", "other_layouts"]
 
-_NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _LAYOUT = re.compile(r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|array\s*<[^;<>{}()]{0,200},\s*0\s*>)(?!\w)")
 _INTEGER = re.compile(r"\bu?int(?:64|ptr|max|_least64|_fast(?:16|32|64))_t\b")
 _LONG = r"(?:(?:un)?signed\s+)?long\b(?!\s+double)"
@@ -22,7 +23,7 @@ _OVERLOAD = re.compile(
 
 def other_layouts(data: bytes) -> Iterator[tuple[int, str]]:
     """Line and name where a text first uses each type of `std` whose size, alignment or order of members differs."""
-    text, seen = _code(data), set()
+    text, seen = code_of(data.decode("latin-1")), set()
     for match in _LAYOUT.finditer(text):
         name = re.sub(r"\s+", " ", match[1])
         if name not in seen:
@@ -35,7 +36,7 @@ def other_integers(data: bytes) -> Iterator[tuple[int, str]]:
 
     `int64_t` and its like are the first with nvcc on Linux and the second with libcu++.
     """
-    text = _code(data)
+    text = code_of(data.decode("latin-1"))
     found = {match.start(): match[0] for each in (_SPECIALISED, _COMPARED) for match in each.finditer(text)}
     takes: dict[str, dict[bool, re.Match[str]]] = {}
     for match in _OVERLOAD.finditer(text):
@@ -47,9 +48,4 @@ def other_integers(data: bytes) -> Iterator[tuple[int, str]]:
 
 def names_integers(data: bytes) -> bool:
     """Whether a text names one of the integer types that differ."""
-    return _INTEGER.search(_code(data)) is not None
-
-
-def _code(data: bytes) -> str:
-    """A text with its comments and strings blanked; lines stay."""
-    return _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), data.decode("latin-1"))
+    return _INTEGER.search(code_of(data.decode("latin-1"))) is not None

@@ -32,7 +32,7 @@ _RUNTIME = re.compile(
 _TENSORS = ("at", "torch")
 """Namespaces whose unknown functions give tensors."""
 _CONSTANT = re.compile(r"k[A-Z0-9]\w*")
-_CALL = re.compile(r"\s*(?:<[^;{}()]*>\s*)?\(")
+_CALL = re.compile(r"\s*(?:<(?P<given>[^;{}()]*)>\s*)?\(")
 _TYPE = re.compile(r"\s*(?:(?:const\b|[*&])\s*)*[A-Za-z_]\w*|\s*[*&]+\s*[>,)]")
 _MOST = 400
 """Names introduced at most."""
@@ -78,11 +78,19 @@ def introduced(names: Collection[Name], texts: Collection[str]) -> bytes:
 
 def _use(text: str, end: int) -> str:
     """How a name is used that ends at an offset: as a function, a template, a type, or as a value."""
-    if _CALL.match(text, end, end + 200):
-        return "call"
+    if call := _CALL.match(text, end, end + 200):
+        return str(_top_commas(call["given"]) + 1) if call["given"] else "call"
     if re.compile(r"\s*<(?!<)").match(text, end):
         return "template"
     return "type" if _TYPE.match(text, end) else "value"
+
+
+def _top_commas(given: str) -> int:
+    """How many commas of a list of template arguments are its own."""
+    inner = given
+    while (shorter := re.sub(r"<[^<>]*>", "", inner)) != inner:
+        inner = shorter
+    return inner.count(",")
 
 
 def _lines(names: Iterable[Name], uses: dict[str, set[str]]) -> Iterator[str]:
@@ -95,9 +103,11 @@ def _lines(names: Iterable[Name], uses: dict[str, set[str]]) -> Iterator[str]:
             text = f"template <class...> {own}"
         elif "type" in used:
             text = own
-        elif "call" in used:
+        elif "call" in used or any(map(str.isdecimal, used)):
             result = "at::Tensor" if len(spaces) == 1 and spaces[0] in _TENSORS else ANYTHING
             text = f"template <class... A> {result} {last}(A &&...); {result} {last}({BRACED});"
+            for count in sorted(int(use) for use in used if use.isdecimal()):
+                text += f" template <{'class, ' * count}class... A> {result} {last}(A &&...);"
         else:
             text = f"extern {ANYTHING} {last};"
         yield "".join(f"namespace {space} {{ " for space in spaces) + text + " }" * len(spaces)

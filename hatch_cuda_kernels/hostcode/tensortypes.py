@@ -7,7 +7,9 @@ What its headers for device code declare is theirs wherever they are among the f
 
 from __future__ import annotations
 
-__all__ = ["METHODS", "tensor_types"]
+from collections.abc import Iterable
+
+__all__ = ["MEMBERS", "METHODS", "tensor_members", "tensor_types"]
 
 _METHODS = """
     to contiguous view reshape flatten clone detach transpose permute squeeze unsqueeze select slice narrow t
@@ -17,6 +19,8 @@ _METHODS = """
 """
 METHODS = frozenset(_METHODS.split())
 """Members of tensors; some functions are called like them."""
+MEMBERS = "_MEMBERS_OF_TENSORS"
+"""A macro that declares other members of tensors, which the compiler asks for."""
 _TYPES = {
     "Byte": "uint8_t",
     "Char": "int8_t",
@@ -125,6 +129,15 @@ using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, P, int64_t>;
 ]
 
 
+_TENSOR_INFO = """#if __has_include(<ATen/cuda/detail/TensorInfo.cuh>)
+#include <ATen/cuda/detail/TensorInfo.cuh>
+namespace at { namespace cuda { namespace detail {
+template <class T, class I> TensorInfo<T, I> getTensorInfo(const Tensor &);
+} } }
+#endif
+"""
+
+
 def _namespaces(anything: str, host: str, braced: str) -> str:
     streams = "getCurrentCUDAStream getStreamFromPool getDefaultCUDAStream getCurrentHIPStream"
     cast = "template <class... A>"
@@ -149,7 +162,11 @@ template <class T> struct optional : {host}::owner<T> {{
     T &value() const;
     template <class A> T value_or(A &&) const;
 }};
-template <class T> class ArrayRef : public {host}::sequence<T> {{ public: {cast} ArrayRef(A &&...); }};
+template <class T> class ArrayRef : public {host}::sequence<T> {{
+public:
+    {cast} ArrayRef(A &&...);
+    {host}::sequence<T> vec() const;
+}};
 using IntArrayRef = ArrayRef<int64_t>;
 namespace cuda {{
 struct CUDAStream {{ operator cudaStream_t() const; cudaStream_t stream() const; }};
@@ -172,6 +189,7 @@ struct Tensor {{
     size_t nbytes() const, element_size() const, itemsize() const;
     signed char get_device() const;
     IntArrayRef sizes() const, strides() const;
+    {MEMBERS}
     ScalarType scalar_type() const, dtype() const;
     {anything} type() const, storage() const;
     TensorOptions options() const;
@@ -187,7 +205,7 @@ struct Tensor {{
     {" ".join(f"{cast} Tensor {name}(A &&...) const; Tensor {name}({braced}) const;" for name in _METHODS.split())}
     Tensor operator[](int64_t) const;
 }};
-{" ".join(f"template <class A> Tensor operator{sign}(const Tensor &, A &&);" for sign in "+-*/")}
+{" ".join(f"template <class A> Tensor operator{sign}(const Tensor &, A &&);" for sign in _OPERATORS)}
 using TensorList = ArrayRef<Tensor>;
 using DeviceGuard = c10::cuda::CUDAGuard;
 namespace cuda {{
@@ -199,10 +217,21 @@ namespace torch {{
 using namespace at;
 }}
 namespace {host} {{
+struct tensor : at::Tensor {{ {cast} tensor(A &&...); template <class A> operator A() const; }};
 template <c10::ScalarType> struct scalar;
 {" ".join(f"template <> struct scalar<c10::k{kind}> {{ using type = {name}; }};" for kind, name in _TYPES.items())}
 }}
 """
+
+
+_OPERATORS = "+ - * / == != < > <= >= & |".split()
+
+
+def tensor_members(names: Iterable[str], host: str, braced: str) -> str:
+    """Declarations of further members of tensors, each of which gives a tensor or whatever else is needed."""
+    result = f"{host}::tensor"
+    each = [f"template <class... A> {result} {name}(A &&...) const; {result} {name}({braced}) const;" for name in names]
+    return f"namespace {host} {{ struct tensor; }}\n#define {MEMBERS} {' '.join(each)}\n"
 
 
 def _packed(result: str, name: str, index: str) -> str:
@@ -293,4 +322,4 @@ def _listed() -> list[str]:
 
 def tensor_types(anything: str, host: str, braced: str) -> str:
     """All of it; the arguments are the names of what `hosttypes` declares, and its parameters for lists in braces."""
-    return "".join([*_DEVICE_TYPES, _namespaces(anything, host, braced), _dispatches(host)])
+    return "".join([*_DEVICE_TYPES, _namespaces(anything, host, braced), _TENSOR_INFO, _dispatches(host)])

@@ -18,6 +18,7 @@ __all__ = [
     "STRING",
     "WORD",
     "Token",
+    "code_of",
     "directive_name",
     "tokenize",
 ]
@@ -99,3 +100,11 @@ def tokenize(text: str) -> list[Token]:
 def directive_name(shown: str) -> str:
     match = _DIRECTIVE_NAME.match(shown)
     return match[1] if match else ""
+
+
+_NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+
+
+def code_of(text: str) -> str:
+    """A text with its comments and strings blanked; lines stay."""
+    return _NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
