@@ -3,9 +3,8 @@
 """Which headers a precompiled header was made of, as its file says.
 
 Before NVRTC uses such a file, it holds each header that went into it against the time that the file has for it. So
-the file has all of them, and with that what a trace of the compile would tell: a trace takes a quarter of a compile
-where it has to tell of templates like CuTe's. Like the trace, the file is no documented interface: a list that is
-anything but what is known here, down to the time of each header, is none.
+the file has all of them, which a trace of a compile that uses it does not name. The file is no documented interface: a
+list that is anything but what is known here, down to the time of each header, is none.
 """
 
 from __future__ import annotations

@@ -375,6 +375,7 @@ class Stage:
 
     @property
     def _trace_flag(self) -> list[bytes]:
+        """There whether or not the trace is read: with it the optimiser chooses otherwise at times."""
         return [b"--fdevice-time-trace=" + os.fsencode(self.trace)] if self.traceable else []
 
     def finished(self, image: CompiledImage, reads: Reads) -> CompiledImage:

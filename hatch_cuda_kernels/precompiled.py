@@ -9,8 +9,8 @@ for all who share.
 
 What a compile with a precompiled header reads is what the prefix read, by content, and what the compile's trace names
 of the rest. That is exact because the headers of the prefix are read with the same macros and among the same files for
-every job that shares it. What the prefix read is listed in the precompiled header itself (see headerlist.py); where no
-job has a rest to read, nothing is traced, and a trace that is missing would be missed only where one has.
+every job that shares it. What the prefix read is listed in the precompiled header itself (see headerlist.py). A trace
+is taken all the same where no job has a rest to read, since the optimiser chooses otherwise without, at times.
 
 A prefix is not kept whose headers warn of something, or have a pragma that is yet to take effect. A compile that fails,
 or that has any remark on the precompiled header, does not count and is done again without. So is one whose source
@@ -115,7 +115,6 @@ class Precompiled:
         files[closure.source] = SourceFile(closure.source, text)
         unit = dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
         stage = Stage(dataclasses.replace(job, unit=unit), self._space, AS_WRITTEN, labelled=False, inside=True)
-        stage.traceable = self._prefix.followed
         try:
             yield stage, stage.path / "prefix.pch"
         finally:

@@ -138,6 +138,19 @@ _LIBCUXX: dict[str, str] = {
 }
 """Header -> names that it brings from `cuda::std` into `std`."""
 
+_OLDER = {
+    "algorithm": """\
+#if __has_include(<cuda/std/algorithm>)
+#include <cuda/std/algorithm>
+#else
+#include <cuda/std/__algorithm_>
+#endif
+"""
+}
+"""Headers that libcu++ of CUDA 13.0 and older has under another name."""
+_NEWER = ("numbers", "string_view")
+"""Headers that it does not have there: what host code does with them goes, and device code has no such names."""
+
 _COMMON = """\
 namespace std {
 using ::ptrdiff_t;
@@ -449,10 +462,12 @@ def standins() -> Mapping[str, bytes]:
     """Name of a standard header -> text of its stand-in."""
     texts = {}
     for header, names in _LIBCUXX.items():
-        texts[header] = f"#include <cuda/std/{header}>\n" + _COMMON
+        texts[header] = _OLDER.get(header, f"#include <cuda/std/{header}>\n") + _COMMON
         if names:
             texts[header] += _using(names.split(), "::cuda::std")
         texts[header] += _EXTRA.get(header, "")
+        if header in _NEWER:
+            texts[header] = f"#if __has_include(<cuda/std/{header}>)\n{texts[header]}#endif\n"
     texts.update({header: (_COMMON + body if header.endswith(".h") else body) for header, body in _c_headers().items()})
     found = {}
     for header in sorted(texts):

@@ -305,6 +305,34 @@ def test_same_images(
         assert image.reads.files == {file.label: file.sha256 for file in job.unit.closure.files.values()}
 
 
+CHOICES = """
+__device__ int wrapped(int a, int b, int size) {
+    return min(min((a - (b - size)) * (a - (b - size)), (a - (b + size)) * (a - (b + size))), (a - b) * (a - b));
+}
+__global__ void k(int size, int x, int *out) {
+    int t = threadIdx.x, cell = x - t;
+    %s
+    if (t < 5) out[t] = wrapped(t, 2, size) + wrapped(cell - 3, t, size) + wrapped(t + x, cell, size);
+}
+"""
+"""Code that the optimiser makes otherwise where the headers are traced."""
+
+
+@pytest.mark.parametrize("names", ["", "assert(size > 0);"])
+def test_the_machine_code_is_the_same(
+    tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    """What the optimiser makes of a source does not depend on whether a prefix was shared."""
+    includes = "#include <cuda/std/cstdint>\n#include <cassert>\n\n"
+    files = {f"{name}.cu": includes + CHOICES % names for name in ("a", "b")}
+    write(tmp_path, files)
+    counted = Counted(monkeypatch)
+    jobs = [make_job(tmp_path, name, toolkit_headers="auto") for name in files]
+    alone = [compile_job(job, space).data for job in jobs]
+    assert [image.data for image in with_prefix(jobs, space)] == alone
+    assert counted.used == len(jobs)
+
+
 def test_warnings_are_not_lost(tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A source's own warnings are told as ever; headers with a warning are compiled with each source."""
     root = write(
