@@ -171,7 +171,7 @@ class Folder:
         for folder in (*here, *dirs):
             if (joined := posixpath.normpath(posixpath.join(folder, spelling))) in known:
                 return joined
-        if any(root.path.joinpath(spelling).is_file() for root in installed_roots()):
+        if any(Path(root.path, spelling).is_file() for root in installed_roots()):
             return None  # the toolkit's, for the same reason
         fits = [name for name in known if name == spelling or name.endswith(f"/{spelling}")]
         if not fits or ".." in spelling:
