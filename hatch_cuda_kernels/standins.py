@@ -42,8 +42,7 @@ _UNARY_TRAITS = """
 """Traits with a `_v`."""
 
 _TRANSFORMATIONS = """
-    add_const add_cv add_lvalue_reference add_pointer add_rvalue_reference add_volatile aligned_storage
-    aligned_union common_reference common_type conditional decay enable_if invoke_result make_signed make_unsigned
+    add_const add_cv add_lvalue_reference add_pointer add_rvalue_reference add_volatile aligned_union common_reference common_type conditional decay enable_if invoke_result make_signed make_unsigned
     remove_all_extents remove_const remove_cv remove_cvref remove_extent remove_pointer remove_reference
     remove_volatile type_identity underlying_type
 """.split()
@@ -192,6 +191,18 @@ template <class A, class B, class R> struct binary_function {
     "limits": """\
 namespace std {
 template <class T> class numeric_limits : public ::cuda::std::numeric_limits<T> {};
+}
+""",
+    # As the host's library has it: copied as a whole, and as strictly aligned as anything unless it says so.
+    "type_traits": """\
+namespace std {
+template <size_t Size, size_t Alignment = 16> struct aligned_storage {
+  union type {
+    unsigned char data[Size];
+    struct alignas(Alignment) {} alignment;
+  };
+};
+template <size_t Size, size_t Alignment = 16> using aligned_storage_t = typename aligned_storage<Size, Alignment>::type;
 }
 """,
     "numbers": """\

@@ -158,15 +158,22 @@ def _compared(ours: bytes, theirs: bytes, left: _Objects, right: _Objects) -> st
     return found
 
 
+def _comparable(symbol: str, longs_alike: bool) -> str:
+    """A symbol without what stands in it for the place of the file, and with pairs of either library as one."""
+    while match := re.search(r"(\d+)_GLOBAL__N__", symbol):
+        symbol = symbol[: match.start()] + "12_GLOBAL__N_1" + symbol[match.end(1) + int(match[1]) :]
+    symbol = re.sub(r"N4cuda3std3__44pairI([a-z]+)EE", r"St4pairI\1E", symbol)
+    return symbol.translate(str.maketrans("xy", "lm")) if longs_alike else symbol
+
+
 def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dict[str, str]:
     """Symbol of each kernel that two cubins do not have alike -> in what it differs.
 
     `longs_alike`: `long` and `long long` are one in symbols, since `int64_t` is the first by the C library of Linux,
     and the second by libcu++.
     """
-    alike = str.maketrans("xy", "lm") if longs_alike else {}
-    left = {name.translate(alike): code for name, code in kernel_code(ours).items()}
-    right = {name.translate(alike): code for name, code in kernel_code(theirs).items()}
+    left = {_comparable(name, longs_alike): code for name, code in kernel_code(ours).items()}
+    right = {_comparable(name, longs_alike): code for name, code in kernel_code(theirs).items()}
     objects = _Objects(ours), _Objects(theirs)
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
     for name in sorted(right.keys() - left.keys()):
