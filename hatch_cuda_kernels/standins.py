@@ -42,7 +42,8 @@ _UNARY_TRAITS = """
 """Traits with a `_v`."""
 
 _TRANSFORMATIONS = """
-    add_const add_cv add_lvalue_reference add_pointer add_rvalue_reference add_volatile aligned_union common_reference common_type conditional decay enable_if invoke_result make_signed make_unsigned
+    add_const add_cv add_lvalue_reference add_pointer add_rvalue_reference add_volatile aligned_union
+    common_reference common_type conditional decay enable_if invoke_result make_signed make_unsigned
     remove_all_extents remove_const remove_cv remove_cvref remove_extent remove_pointer remove_reference
     remove_volatile type_identity underlying_type
 """.split()
