@@ -26,7 +26,7 @@ _TYPES = {
     "Char": "int8_t",
     "Short": "int16_t",
     "Int": "int",
-    "Long": "int64_t",
+    "Long": "_LONG_OF_TENSORS",
     "Half": "c10::Half",
     "Float": "float",
     "Double": "double",
@@ -68,7 +68,14 @@ def _small(name: str) -> str:
     return _unless_there(f"c10/util/{name}.h", f"namespace c10 {{ {text} }}\n")
 
 
+_LONG = (
+    "#if __has_include(<c10/macros/Macros.h>)\n#define _LONG_OF_TENSORS int64_t\n#else\n"
+    "#define _LONG_OF_TENSORS long\n#endif\n"
+)
+"""64 bits are `long` with nvcc on Linux, and so in the names of instances; but where device code has the library's own
+functions, their `int64_t` is what NVRTC says that it is."""
 _DEVICE_TYPES = [
+    _LONG,
     _unless_there(
         "cstdint",
         "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;\n"
@@ -184,8 +191,8 @@ struct Tensor {{
     template <class T> const T *const_data_ptr() const;
     void *data_ptr() const, *mutable_data_ptr() const;
     const void *const_data_ptr() const;
-    int64_t size(int64_t) const, stride(int64_t) const, numel() const, dim() const, ndimension() const;
-    int64_t storage_offset() const;
+    _LONG_OF_TENSORS size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
+    _LONG_OF_TENSORS storage_offset() const;
     size_t nbytes() const, element_size() const, itemsize() const;
     signed char get_device() const;
     IntArrayRef sizes() const, strides() const;
@@ -203,7 +210,7 @@ struct Tensor {{
     {_packed("PackedTensorAccessor32<T, N, P>", "packed_accessor32", "")}
     {_packed("PackedTensorAccessor64<T, N, P>", "packed_accessor64", "")}
     {" ".join(f"{cast} Tensor {name}(A &&...) const; Tensor {name}({braced}) const;" for name in _METHODS.split())}
-    Tensor operator[](int64_t) const;
+    Tensor operator[](long) const;
 }};
 {" ".join(f"template <class A> Tensor operator{sign}(const Tensor &, A &&);" for sign in _OPERATORS)}
 using TensorList = ArrayRef<Tensor>;
