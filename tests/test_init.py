@@ -392,6 +392,12 @@ class TestSources:
         assert 'requires = ["hatchling", "hatch-cuda-kernels", "torch"]' in proposal.addition
         assert "# Device code of demo/a.cu needs headers of the installed package torch." in proposal.addition
 
+    def test_macros_that_the_project_undefines(self, tmp_path: Path) -> None:
+        """Those of the library's builds that the project's own build takes back are left out."""
+        setup = "CUDAExtension(extra_compile_args=['-U__CUDA_NO_HALF_OPERATORS__', '-U__CUDA_NO_HALF2_OPERATORS__'])\n"
+        found = look(tmp_path, {"setup.py": setup, "demo/__init__.py": "", "demo/a.cu": self.HALF})
+        assert found["defines"] == {"__CUDA_NO_BFLOAT16_CONVERSIONS__": True, "__CUDA_NO_HALF_CONVERSIONS__": True}
+
     def test_libraries_that_are_to_be_required(self, tmp_path: Path) -> None:
         """Requirements that are there stay, and what is to be added is said."""
         proposal = propose(project(tmp_path, {**NAMED, "demo/a.cu": self.HALF}).root, {})

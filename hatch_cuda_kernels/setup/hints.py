@@ -22,6 +22,7 @@ _LISTS = re.compile(r"""(?:TORCH_CUDA_ARCH_LIST|CUDA_ARCHITECTURES|CUDAARCHS)['"
 _CODES = re.compile(r"\bcode=\\?\[?([^\s\]\"']+)")
 _ARCH = re.compile(r"(?:-arch|--gpu-architecture)[= ](sm|compute)_(\d+[af]?)\b")
 _DEFINE = re.compile(r"""["'\s]-D([A-Za-z_]\w*)(?:=([^\s"',\])]+))?""")
+_UNDEFINE = re.compile(r"""["'\s]-U([A-Za-z_]\w*)""")
 _OLDEST = 75
 """The oldest architecture of CUDA 13."""
 
@@ -39,6 +40,8 @@ class Hints:
     options_from: Mapping[str, str]
     defines: Mapping[str, str]
     """Macro -> the file that passes it to some compiler, not necessarily to CUDA's."""
+    undefines: frozenset[str]
+    """Macros that some file undefines for a compiler: those of a library, which its builds would define."""
 
 
 def read_hints(root: Path, files: Sequence[str], environ: Mapping[str, str]) -> Hints:
@@ -47,12 +50,14 @@ def read_hints(root: Path, files: Sequence[str], environ: Mapping[str, str]) -> 
     options: dict[str, str | bool | int] = {}
     options_from: dict[str, str] = {}
     defines: dict[str, str] = {}
+    undefines: set[str] = set()
     for label, text in _build_texts(root, files):
         if not _known(archs):
             archs, where = _architectures(text), label
         for option, value in _options(text).items():
             options_from.setdefault(option, label)
             options.setdefault(option, value)
+        undefines.update(match[1] for match in _UNDEFINE.finditer(text))
         for match in _DEFINE.finditer(text):
             defines.setdefault(match[1] if match[2] is None else f"{match[1]}={match[2]}", label)
     known = _known(archs)
@@ -63,6 +68,7 @@ def read_hints(root: Path, files: Sequence[str], environ: Mapping[str, str]) -> 
         options=options,
         options_from=options_from,
         defines=defines,
+        undefines=frozenset(undefines),
     )
 
 

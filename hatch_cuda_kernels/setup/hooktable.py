@@ -97,7 +97,8 @@ class HookTable:
             text += f"\n[{hook}.options]\n"
             for option, value in hints.options.items():
                 text += comment(f"From {hints.options_from[option]}.") + f"{option} = {quote(value)}\n"
-        if macros := {name: package for package in libraries for name in LIBRARIES[package].defines}:
+        known = {name: package for package in libraries for name in LIBRARIES[package].defines}
+        if macros := {name: package for name, package in known.items() if name not in hints.undefines}:
             text += f"\n[{hook}.defines]\n"
             text += comment(f"As the builds of {', '.join(dict.fromkeys(macros.values()))} define them for extensions.")
             text += "".join(f"{name} = true\n" for name in macros)
