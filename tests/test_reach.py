@@ -73,6 +73,36 @@ def test_instances_keep() -> None:
     assert "Other" not in sliced(text, expressions=("k<Options>",))[0]
 
 
+LISTS = """\
+#ifdef ONE
+#define FOR_ALL(X) X(0)
+#else
+#define FOR_ALL(X) X(0) X(1)
+#endif
+#define EACH(X) FOR_ALL(X) FOR_ALL(X)
+template <int n> struct Solver { int run(); };
+template <int n> struct Matrix { int at; };
+"""
+LINE = "#define LINE(M) template class %s<M>;\nEACH(LINE)\nFOR_ALL(LINE)\n#undef LINE\n"
+
+
+def test_lists_of_instantiations() -> None:
+    """Macros that only instantiate classes mention these classes, each by the definition right before the use."""
+    text = LISTS + LINE % "Solver" + LINE % "Matrix"
+    kernel = "__global__ void k(Matrix<1> m, int *x) { *x = m.at; }\n"
+    left = sliced(text + kernel)[0]
+    assert "struct Matrix" in left and "struct Solver" not in left
+    assert left.count("(LINE)") == 3  # of the second list, with `EACH` expanded
+    assert "struct Matrix" not in sliced(text + KERNEL % "1")[0]
+
+
+@pytest.mark.parametrize("more", ["__device__ int M;", "int f();", "using N = Solver<0>;"])
+def test_lists_of_other_things(more: str) -> None:
+    """A macro that brings anything else as well is not understood, and kept."""
+    text = LISTS + f"#define LINE(M) template class Solver<M>; {more}\nEACH(LINE)\n"
+    assert "struct Solver" in sliced(text + KERNEL % "1")[0]
+
+
 def test_parameters_of_templates_mention_nothing() -> None:
     """A parameter of a template means itself, but for a name that something qualifies."""
     text = "struct Op { int n; };\ntemplate <class Op> __device__ int f(Op o) { return Op::n(o); }\n"

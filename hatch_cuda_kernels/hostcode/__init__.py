@@ -13,13 +13,12 @@ unasked. `launches` tells which kernels host code starts; `sites` -> `meanings` 
 templates it asks for. All of it is a function of the files' texts, without headers and without a table of types, so
 that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not: those whose
 arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of the host have,
-as far as that is known, and as anything where it is not. `reach` tells what no kernel can reach, over all files, where
-the first text is refused; `pasting`, what names `##` can make. `settling` has the last resort for what cannot be told
-from the text, such as a type that only a header of the host declares: it goes by the compiler's own messages.
-`uncovering` finds what may not go, since a name would then mean another thing; `calls` tells it what code asks of
-functions that it cannot call.
-`choices` and `standard` find what means another thing to nvcc; `hidden`, on what conditions there are
-kernels.
+as far as that is known, and as anything where it is not. `reach` tells what no kernel can reach, over all files,
+where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which macros only instantiate
+classes. `settling` has the last resort for what cannot be told from the text, such as a type that only a header of
+the host declares: it goes by the compiler's own messages. `uncovering` finds what may not go, since a name would then
+mean another thing; `calls` tells it what code asks of functions that it cannot call. `choices` and `standard` find
+what means another thing to nvcc; `hidden`, on what conditions there are kernels.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.

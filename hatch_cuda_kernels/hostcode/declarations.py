@@ -425,6 +425,8 @@ class Parser(Brackets):
             return self._as_macro(first, closed)
         if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}"}:
             return self._as_macro(first, closed)
+        if tokens[after].kind == WORD and token.text in self.surroundings.complete:
+            return self._as_macro(first, closed)
         return None
 
     def _as_macro(self, first: int, last: int) -> Declaration:

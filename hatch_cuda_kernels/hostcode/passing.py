@@ -227,8 +227,8 @@ class Pass:
             kind = declaration.kind
             if declaration.instantiation:
                 kind = "instantiation"
-            elif self.owner(declaration) is not None and not self.is_special(declaration):
-                kind = "definition"
+            elif self.owner(declaration) is not None:
+                kind = "member" if self.is_special(declaration) else "definition"
             elif declaration.parent is not None:  # a constant may be made by a constructor that is evaluated
                 kind = "constructor" if declaration.name == declaration.parent.name and not evaluated else "member"
         name = ", ".join(self.parser.declared_names(declaration)) or "(unnamed)"
@@ -329,12 +329,12 @@ class Pass:
         """Classes at namespace level without any device code that have a base or a member of a type of the host."""
         parser = self.parser
         found = set()
+        tops: dict[Declaration, Declaration] = {}
         for member in parser.declarations:
+            tops[member] = member if member.parent is None else tops[member.parent]
             is_class = member.kind == "class" and member.body >= 0
             if (member.kind == "variable" and member.parent is not None) or is_class:
-                top = member
-                while top.parent is not None:
-                    top = top.parent
+                top = tops[member]
                 if (
                     top not in found
                     and not parser.carries_space(top.first, top.last + 1)

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 from .calls import split_arguments
 from .declarations import Declaration
+from .instantiating import instantiated
 from .passing import Pass
 from .pasting import Pasting
 from .surroundings import Surroundings
@@ -239,11 +240,10 @@ class _Reader:
     def units(self) -> Iterator[_Unit]:
         """All that may go, and all that keeps something."""
         members: dict[Declaration, list[Declaration]] = {}
+        tops: dict[Declaration, Declaration] = {}
         for made in self.parser.declarations:
-            top = made
-            while top.parent is not None:
-                top = top.parent
-            members.setdefault(top, []).append(made)
+            tops[made] = made if made.parent is None else tops[made.parent]
+            members.setdefault(tops[made], []).append(made)
         for top, those in members.items():
             if top.kind == "scope":
                 continue
@@ -261,6 +261,8 @@ class _Reader:
         unit = _Unit(self.label, top, self._names(top), path, self._words(top.first, end, hidden))
         unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
         unit.special = self.state.is_special(top)
+        if top.kind == "macro" and unit.names:
+            unit.words = instantiated(self.parser, top).words
         unit.needs = self._needs(top) if unit.special else ()
         yield unit
         for member in weak:
@@ -308,7 +310,7 @@ class _Reader:
         """How many words in a range put something on the device."""
         return self.parser.space_before[end] - self.parser.space_before[first]
 
-    def _names(self, made: Declaration) -> list[str]:
+    def _names(self, made: Declaration) -> Collection[str]:
         parser = self.parser
         if made.kind == "function" and made.name.startswith("operator"):
             suffix, owner = _SUFFIX.match(made.name), self.state.owner(made)
@@ -317,7 +319,9 @@ class _Reader:
         if made.kind == "other":  # `struct S;`
             plain = parser.tokens[made.first].text in ("struct", "class", "union") and parser.next_of(following)
             return [parser.tokens[following].text] if plain == made.last else []
-        if made.kind == "macro" or (parser.is_at(made.first, "using") and parser.is_at(following, "namespace")):
+        if made.kind == "macro":
+            return instantiated(parser, made).templates
+        if parser.is_at(made.first, "using") and parser.is_at(following, "namespace"):
             return []
         names = parser.declared_names(made)
         if any(name.startswith("operator") for name in names):

@@ -125,6 +125,34 @@ class Surroundings:
         return frozenset(self.reaching(SPACES))
 
     @cached_property
+    def spreading(self) -> frozenset[str]:
+        """Macros that do nothing but use another for each of a list: `#define FOR_ALL(X) X(a) X(b)`."""
+        found: set[str] = set()
+        while more := {
+            n for n in self.definitions.keys() - found if all(self._spreads(d, found) for d in self.definitions[n])
+        }:
+            found |= more
+        return frozenset(found)
+
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """Macros after whose use another declaration begins."""
+        ended = {n for n, each in self.definitions.items() if all(m.text.rstrip().endswith((";", "}")) for m in each)}
+        return self.spreading | ended
+
+    @staticmethod
+    def _spreads(macro: Macro, others: Collection[str]) -> bool:
+        used, depth = False, 0
+        tokens = [token for token in tokenize(macro.text) if token.text != ";"]
+        for token, following in itertools.zip_longest(tokens, tokens[1:]):
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text not in "()" and depth == 0:
+                if following is None or following.text != "(" or token.text not in {*(macro.parameters or ()), *others}:
+                    return False
+                used = True
+        return used
+
+    @cached_property
     def hosts(self) -> frozenset[str]:
         """`__host__` and macros that stand for it and for nothing of the device."""
         return frozenset(self.reaching({HOST}) - self.spaces)
