@@ -84,7 +84,7 @@ ARROWS = {
     "hostcode.expansion": "declarations surroundings tokens",
     "hostcode.hidden": "declarations mentions surroundings tokens",
     "hostcode.hosttypes": "tensortypes",
-    "hostcode.instantiating": "declarations surroundings tokens",
+    "hostcode.instantiating": "declarations tokens",
     "hostcode.launches": "declarations tokens",
     "hostcode.meanings": "declarations sites surroundings tokens",
     "hostcode.mentions": "declarations launches meanings sites surroundings tokens",

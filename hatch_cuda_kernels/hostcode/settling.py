@@ -87,7 +87,7 @@ def settle(
             passes[label].reach = reach
         first, sliced = results, True
         results = {label: amendment.run() for label, amendment in passes.items()}
-        if results != first:
+        if {label: each.data for label, each in results.items()} != {label: each.data for label, each in first.items()}:
             log = attempt(results)
             count += 1
     while log is not None and count < limit:
