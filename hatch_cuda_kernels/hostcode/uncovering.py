@@ -142,7 +142,9 @@ class _Rest:
 
 def _own_mentions(parser: Parser, made: Declaration) -> Iterator[int]:
     """Where a class is named by what constructs, copies or destroys it, which needs one that is there already."""
-    if made.parent is not None and made.name in (made.parent.name, f"~{made.parent.name}", "operator="):
+    if made.kind != "function" or made.parent is None:
+        return
+    if made.name in (made.parent.name, f"~{made.parent.name}", "operator="):
         for index in range(made.first, made.head_end):
             if parser.tokens[index].text == made.parent.name:
                 yield index
