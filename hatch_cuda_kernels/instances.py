@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from .advice import macros_of_libraries
@@ -148,8 +148,7 @@ class Instances:
             missing = [text for text in asked if text not in self.taken]
             counts = mention.label == job.unit.source or (mention.label in read and mention.function != (0, 0))
             if counts and (missing or not (asked or mention.certain)):
-                said = "; ".join(f"{text}: {self.refused[text]}" for text in missing if text in self.refused)
-                cause = said or "neither the text nor the compiler tells the arguments"
+                cause = self._causes(missing) or "neither the text nor the compiler tells the arguments"
                 lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None
         if not lines:
             return []
@@ -157,6 +156,17 @@ class Instances:
         headline += "name-expressions those that are loaded:"
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         return [numbered(headline, [*list(lines)[:_SHOWN], *more]) + self._macros(job.unit)]
+
+    def _causes(self, missing: Sequence[str]) -> str:
+        """What the compiler says of expressions that it refuses, each cause once."""
+        causes: dict[str, list[str]] = {}
+        for text in missing:
+            if text in self.refused:
+                causes.setdefault(self.refused[text], []).append(text)
+        return "; ".join(
+            f"{', '.join(texts[:3])}{f' and {len(texts) - 3} more' if len(texts) > 3 else ''}: {said}"
+            for said, texts in causes.items()
+        )
 
     def _macros(self, unit: Unit) -> str:
         hint = macros_of_libraries(unit, "\n".join(self.refused.values()))

@@ -58,6 +58,53 @@ KERNEL = (
 )
 
 
+NESTED = """#include <torch/extension.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <stdexcept>
+#include <string>
+#include <fstream>
+#include <optional>
+struct Failure : std::exception {
+    std::string text;
+    const char *what() const noexcept override { return text.c_str(); }
+};
+template <typename T, typename I, bool B>
+__global__ void gather(const T *x, const I *i, T *y, int64_t n) { if (B) y[n] = x[i[n]]; }
+template <typename T> __global__ void fill(T *x, T v) { x[0] = v; }
+template <typename F> struct Launcher {
+    F f;
+    template <typename T> void run(T *x) { fill<<<1, 1>>>(x, f(x)); }
+};
+struct One { template <typename T> T operator()(T *) const { return T(1); } };
+#define BOOL(cond, NAME, ...) [&] { \\
+    if (cond) { constexpr bool NAME = true; return __VA_ARGS__(); } \\
+    else { constexpr bool NAME = false; return __VA_ARGS__(); } }()
+torch::Tensor f(const at::Tensor &x, at::Tensor i, c10::optional<at::Tensor> m, std::vector<at::Tensor> list,
+                const std::string &name) {
+    TORCH_CHECK(x.dim() == 2, "x");
+    const c10::cuda::CUDAGuard guard(x.device());
+    auto stream = at::cuda::getCurrentCUDAStream().stream();
+    at::Tensor y = torch::empty({x.size(0), 1}, x.options().dtype(at::kFloat));
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "g", [&] {
+        using T = scalar_t;
+        AT_DISPATCH_INDEX_TYPES(i.scalar_type(), "h", [&] {
+            BOOL(m.has_value(), kMask, [&] {
+                gather<T, index_t, kMask><<<dim3(1, 2), 32, 0, stream>>>(
+                    x.data_ptr<T>(), i.const_data_ptr<index_t>(), y.data_ptr<T>(), x.numel());
+            });
+        });
+    });
+    Launcher<One> l{};
+    for (auto &t : list) l.run(t.data_ptr<short>());
+    if (m) l.run(m->data_ptr<uint8_t>());
+    std::ifstream in(name); if (!in.good()) throw Failure{};
+    return y;
+}
+TORCH_LIBRARY(lib, m) { m.def("f", &f); }
+"""
+"""What extensions have around their launches: dispatches in dispatches, launches in members, errors, streams."""
+
+
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder on `sys.path` with the small library; the project beside it."""
@@ -159,6 +206,15 @@ class TestDispatches:
             image = compile_job(job, space)
         assert set(image.kernels) == {f"scale<{'c10::Half' if kind == 'H' else kind}>" for kind in types.split()}
         assert not image.warnings
+
+    def test_dispatches_in_dispatches(self, small: Path) -> None:
+        """Of every combination there is an instance, and of what a member launches for its callers."""
+        job = make_job(write(small, {"k.cu": NESTED}), include_dirs=installed_labels("torch"), toolkit_headers="auto")
+        with workspace() as space:
+            image = compile_job(job, space)
+        kinds = [(real, index, mask) for real in ("float", "double") for index in ("int", "int64_t") for mask in (0, 1)]
+        gathers = {f"gather<{real},{index},{'true' if mask else 'false'}>" for real, index, mask in kinds}
+        assert set(image.kernels) == {*gathers, "fill<short>", "fill<uint8_t>"} and not image.warnings
 
     @pytest.mark.parametrize("besides", [True, False], ids=["besides", "alone"])
     def test_macros_of_the_librarys_own_builds(self, small: Path, besides: bool) -> None:

@@ -85,6 +85,7 @@ struct text : sequence<char> {{
     template <class... A> text(A &&...);
     const char *c_str() const;
     template <class A> text &operator+=(A &&);
+    {_many("template <class... A> text &", "append replace insert erase", "(A &&...);")}
     template <class... A> text substr(A &&...) const;
     template <class... A> unsigned long find(A &&...) const;
     static constexpr unsigned long npos = -1;
@@ -98,12 +99,15 @@ struct stream {{
     template <class A> stream &operator<<(const A &);
     template <class A> stream &operator>>(A &&);
     {_many("template <class... A> stream &", "write read flush", "(A &&...);")}
+    {_many("template <class... A> anything", "clear rdstate good eof fail open close is_open getline", "(A &&...);")}
+    {_many("template <class... A> anything", "get gcount seekg tellg seekp tellp precision width setf", "(A &&...);")}
     text str() const;
     explicit operator bool() const;
 }};
 struct problem {{
     template <class... A> problem(A &&...);
-    const char *what() const;
+    virtual const char *what() const noexcept;
+    virtual ~problem();
 }};
 }}
 """
