@@ -10,7 +10,7 @@ import pytest
 from jobs import compile_alone, make_job, write
 
 from hatch_cuda_kernels import CompilationError
-from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe
+from hatch_cuda_kernels.hostcode import Passing, Surroundings, make_probe, mentions
 from hatch_cuda_kernels.hostcode.declarations import Parser, parsed
 from hatch_cuda_kernels.nvrtc import Shown, Workspace, compile_shown, front_end_log
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
@@ -151,6 +151,23 @@ def test_kernels_on_conditions_that_do_not_hold(tmp_path: Path) -> None:
         compiled(tmp_path, "#ifdef WITH_MPI\n__global__ void k(int *x) { x[0] = 1; }\n#endif\n")
     assert "k.cu(1): #ifdef WITH_MPI" in str(raised.value)
     assert set(compiled(tmp_path, "#define WITH_MPI\n" + text).kernels) == {"k"}
+
+
+@pytest.mark.parametrize("outside", ["", "namespace cuda { int x; }\n"], ids=["alone", "another-outside"])
+def test_namespaces_inside_of_others(outside: str) -> None:
+    """A name that begins with an inner namespace is written with the ones around it, whatever is called so outside."""
+    text = outside + (
+        "namespace lib { namespace cuda { template <class T> struct device { using type = T; }; }\n"
+        "template <class T> __global__ void k(T *x) {}\n"
+        "template <class T> void run(T *x) { k<cuda::device<T>><<<1, 1>>>(x); }\ntemplate void run<float>(float *); }\n"
+        "void f(float *x) { lib::k<lib::cuda::device<int>><<<1, 1>>>(x); lib::k<cuda::std::tuple<>><<<1, 1>>>(x); }\n"
+    )
+    found = mentions({"k.cu": text.encode()}, Surroundings.of([text.encode()]))
+    assert [mention.expressions for mention in found] == [
+        ("lib::k<lib::cuda::device<float>>",),
+        ("lib::k<lib::cuda::device<int>>",),
+        ("lib::k<cuda::std::tuple<>>",),
+    ]
 
 
 def test_types_that_cannot_be_named(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ class Meanings:
         self.files = [*files, *itertools.chain.from_iterable(macro_bodies(file) for file in files)]
         self._declared: dict[str, set[tuple[str, ...]]] = {}
         """Name -> the namespaces in which the files declare it."""
+        self._spaces: dict[str, set[tuple[str, ...]]] = {}
+        """Name of a namespace -> the namespaces in which the files open it."""
         self._members: set[str] = set()
         self._templates: dict[str, list[tuple[File, Declaration]]] = {}
         """Name -> the function templates of the host of that name."""
@@ -108,6 +110,8 @@ class Meanings:
 
     def _take(self, file: File, declaration: Declaration) -> None:
         path = file.paths[declaration]
+        for depth, space in enumerate(path):
+            self._spaces.setdefault(space, set()).add(path[:depth])
         if declaration.kind == "enum":
             body = file.parser.tokens[declaration.body : declaration.last]
             names = {declaration.name, *(token.text for token in body if token.kind == WORD)}
@@ -257,7 +261,11 @@ class Meanings:
                 continue
             name = token.text
             self._patience -= 1
-            spelled = bound[name] if name in bound else self._name(name, site, bound, depth)
+            qualifies = index + 1 < len(part) and part[index + 1].text == "::" and name in self._spaces
+            if name in bound:
+                spelled = bound[name]
+            else:
+                spelled = self._space(name, site) if qualifies else self._name(name, site, bound, depth)
             if spelled is None or self._patience < 0:
                 return None
             words.append(spelled)
@@ -278,6 +286,13 @@ class Meanings:
             return None
         (path,) = paths
         return "::".join((*path, name))
+
+    def _space(self, name: str, site: Site) -> str:
+        """A namespace that a name begins with, as it is called outside of all; as it stands where none here is."""
+        around, parents = site.around, self._spaces[name]
+        here = site.file.paths[around] if around is not None and not site.file.macro else ()
+        found = (here[:depth] for depth in range(len(here), -1, -1) if here[:depth] in parents)
+        return "::".join((*next(found, ()), name))
 
     def _locals(self, site: Site, name: str) -> list[int] | None:
         """Where the function around a place may declare a name; None where it does not."""
