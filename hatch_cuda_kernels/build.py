@@ -97,7 +97,7 @@ def _build(
     places = config.cache if isinstance(config.cache, bool) else [place.at(root) for place in config.cache]
     with (
         KernelCache.open(places, max_size=config.cache_max_size) as cache,
-        RememberedScans(cache, specs) as scans,
+        RememberedScans(cache, ((spec.package, *spec.include_dirs) for spec in specs)) as scans,
         Later(cache) as facts,
     ):
         asked = _ask(facts, pool, len(specs))

@@ -113,7 +113,8 @@ class Live:
         for label in {folder: None for spec in specs for folder in spec.include_dirs}:
             if is_installed(label, root) and (wrong := installed_problem(label, root)):
                 raise ConfigurationError(f"{self.name} is installed as editable, and its include-packages: {wrong}")
-        with KernelCache.from_environment() as cache, RememberedScans(cache, specs) as scans:
+        shared = ((self.name, *spec.include_dirs) for spec in specs)
+        with KernelCache.from_environment() as cache, RememberedScans(cache, shared) as scans:
             tree = ProjectTree(root, scans)
             return {spec.name: make_unit(tree, self.name, spec) for spec in specs}
 

@@ -22,7 +22,7 @@ from .variants import module_key
 
 if TYPE_CHECKING:  # what only the fallback needs is imported by it: every app pays for what stands above
     from .plan import Unit
-    from .sources import SourceFile
+    from .sources import Scans, SourceFile
 
 __all__ = ["Files", "InstalledPackage", "ShippedTree", "find_files", "shipped_unit", "source_folder"]
 
@@ -178,16 +178,16 @@ def _check(data: bytes, size: int, digest: str, where: str) -> None:
 class ShippedTree:
     """The sources that a package ships, as a tree to compile from (see sources.Tree)."""
 
-    def __init__(self, package: InstalledPackage) -> None:
-        self._package = package
+    def __init__(self, package: InstalledPackage, scans: Scans | None = None) -> None:
+        self._package, self._scans = package, scans
         fallback = package.manifest.fallback
         self._listed = dict(fallback.files) if fallback else {}
 
     def open(self, label: str) -> SourceFile | None:
         """See sources.Tree. Only what the manifest lists exists. Raises IntegrityError."""
-        from .sources import SourceFile
+        from .sources import known_file
 
-        return SourceFile(label, self._package.read_source(label)) if label in self._listed else None
+        return known_file(label, self._package.read_source(label), self._scans) if label in self._listed else None
 
     def files_below(self, label: str) -> Iterator[str]:
         """See sources.Tree."""
@@ -197,6 +197,10 @@ class ShippedTree:
 
 def shipped_unit(package: InstalledPackage, module: Module) -> Unit:
     """The translation unit that the run-time fallback compiles for a module. Raises IntegrityError."""
+    from .cache import KernelCache
     from .plan import make_unit
+    from .scans import RememberedScans
 
-    return make_unit(ShippedTree(package), package.name, module)
+    shared = [(package.name, *module.include_dirs)]
+    with KernelCache.from_environment() as cache, RememberedScans(cache, shared) as scans:
+        return make_unit(ShippedTree(package, scans), package.name, module)

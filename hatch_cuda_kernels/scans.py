@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from . import scanning
 from ._version import __version__
@@ -38,24 +38,16 @@ _FILE = 1 << 10
 _MOST = 1 << 24
 
 
-class Searching(Protocol):
-    """A module, as far as modules that share headers have it in common."""
-
-    @property
-    def package(self) -> str: ...
-    @property
-    def include_dirs(self) -> tuple[str, ...]: ...
-
-
 class RememberedScans:
-    """Scans by digest: those that an earlier process made for such modules, and those that are made now.
+    """Scans by digest: those that an earlier process made for the same `places`, and those that are made now.
 
-    What a later process has a use for is remembered at the end, unless it is sooner made than remembered.
+    The places of a module are its package and the folders of its headers, as far as these are likely to be shared. What
+    a later process has a use for is remembered at the end, unless it is sooner made than remembered.
     """
 
-    def __init__(self, memory: Memory, modules: Iterable[Searching]) -> None:
+    def __init__(self, memory: Memory, places: Iterable[tuple[str, ...]]) -> None:
         self._memory = memory
-        self._key = _key(modules)
+        self._key = _key(places)
         self._known = _decoded(memory.recall(self._key)) if self._key else {}
         self._used: dict[str, Scan] = {}
         self._scanned = 0
@@ -79,11 +71,11 @@ class RememberedScans:
                 self._memory.remember(self._key, data)
 
 
-def _key(modules: Iterable[Searching]) -> str | None:
+def _key(places: Iterable[tuple[str, ...]]) -> str | None:
     """Where scans are remembered; None where it cannot be told which scanner this is."""
-    places = sorted({(module.package, *module.include_dirs) for module in modules})
     scanner = _scanner()
-    return None if scanner is None else f"scans {hashlib.sha256(compact_json([scanner, places])).hexdigest()}"
+    value = compact_json([scanner, sorted(set(places))])
+    return None if scanner is None else f"scans {hashlib.sha256(value).hexdigest()}"
 
 
 @functools.lru_cache(maxsize=1)

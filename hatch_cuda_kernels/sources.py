@@ -33,11 +33,13 @@ __all__ = [
     "Tree",
     "close_over",
     "join_label",
+    "known_file",
     "merge_closures",
     "text_problem",
     "walk_files",
 ]
 
+_MARK = b"\xef\xbb\xbf"
 _MAX_COMPUTED = 8192
 _MAX_FILE = 64 << 20
 _HEADER_SUFFIXES = tuple(".h .hh .hpp .hxx .h++ .cuh .cu .inl .inc .ipp .tpp .txx .impl .def .ixx".split())
@@ -99,6 +101,14 @@ class Scans(Protocol):
         """The scan of a file, which is not made anew where its bytes were scanned before."""
 
 
+def known_file(label: str, data: bytes, scans: Scans | None) -> SourceFile:
+    """A file, with the scan that is remembered of its bytes."""
+    file = SourceFile(label, data)
+    if scans is not None:
+        vars(file)["scan"] = scans.of(file)  # where its cached property keeps it
+    return file
+
+
 class ProjectTree:
     """The files of a project's folder and of installed packages (see installed.py), each read at most once."""
 
@@ -116,14 +126,8 @@ class ProjectTree:
         if label not in self._files:
             narrowed = narrowed_installed(label, self.root) if is_installed(label, self.root) else None
             data = narrowed or _read_regular(self.path(label), label)
-            self._files[label] = None if data is None else self._file(label, data.removeprefix(b"\xef\xbb\xbf"))
+            self._files[label] = None if data is None else known_file(label, data.removeprefix(_MARK), self._scans)
         return self._files[label]
-
-    def _file(self, label: str, data: bytes) -> SourceFile:
-        file = SourceFile(label, data)
-        if self._scans is not None:
-            vars(file)["scan"] = self._scans.of(file)  # where its cached property keeps it
-        return file
 
     def files_below(self, label: str) -> Iterator[str]:
         """See Tree."""

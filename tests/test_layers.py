@@ -181,7 +181,7 @@ LATE = {
     "executor": "nvrtc pool",
     "fallback": "pool",
     "loader": "driver fallback",
-    "package": "plan sources",
+    "package": "cache plan scans sources",
     "setup.survey": "..hostcode",
     "stores": "base layered layers location opening",
     "stores.opening": "database memory remote",

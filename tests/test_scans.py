@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from projects import make_project
 
 from hatch_cuda_kernels import scanning, scans, sources
 from hatch_cuda_kernels.cache import KernelCache
+from hatch_cuda_kernels.package import InstalledPackage, shipped_unit
 from hatch_cuda_kernels.scanning import scan_text
 from hatch_cuda_kernels.scans import RememberedScans
 from hatch_cuda_kernels.sources import Closure, ProjectTree, close_over
@@ -39,6 +41,11 @@ class Module:
 
     package: str = "demo"
     include_dirs: tuple[str, ...] = ("inc",)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """By which they are."""
+        return (self.package, *self.include_dirs)
 
 
 @pytest.fixture
@@ -64,7 +71,7 @@ def cache(tmp_path: Path) -> Iterator[KernelCache]:
 def close(cache: KernelCache, root: Path, module: Module | None = None) -> Closure:
     """The closure of `k.cu`, with what the cache remembers."""
     module = module or Module()
-    with RememberedScans(cache, [module]) as remembered:
+    with RememberedScans(cache, [module.places]) as remembered:
         return close_over(ProjectTree(root, remembered), "k.cu", module.include_dirs)
 
 
@@ -246,11 +253,11 @@ def test_endings(tmp_path: Path, cache: KernelCache, scanned: list[bytes]) -> No
     """A build that fails remembers; one that is interrupted ends at once."""
     root = write(tmp_path / "p", FILES)
     for error, scans_again in ((KeyboardInterrupt, True), (SystemExit, True), (ValueError, False)):
-        with pytest.raises(error), RememberedScans(cache, [Module()]) as remembered:
+        with pytest.raises(error), RememberedScans(cache, [Module().places]) as remembered:
             ProjectTree(root, remembered).open("a.h")
             raise error
         scanned.clear()
-        with RememberedScans(cache, [Module()]) as remembered:
+        with RememberedScans(cache, [Module().places]) as remembered:
             ProjectTree(root, remembered).open("a.h")
             assert bool(scanned) == scans_again
             remembered._scanned = 0
@@ -275,3 +282,19 @@ def test_builds(tmp_path: Path) -> None:
     assert "1 cached, 0 compiled" in project.build().output
     project.write({"demo/b.h": "#define A 2\n"})
     assert "0 cached, 1 compiled" in project.build().output
+
+
+def test_shipped_sources(tmp_path: Path, scanned: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sources that a package ships are not scanned by each process that compiles one of them."""
+    monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE", str(tmp_path / "run-time"))
+    files = {"demo/k.cu": '#include "a.h"\n' + KERNEL, "demo/a.h": FILLER}
+    project = make_project(tmp_path, 'archs = ["compute_80"]', files)
+    assert project.build().status == 0
+    with zipfile.ZipFile(project.wheel()) as archive:
+        archive.extractall(tmp_path / "site")
+    for expected in (2, 0):
+        package = InstalledPackage("demo", tmp_path / "site/demo")
+        unit = shipped_unit(package, package.manifest.modules[0])
+        assert {label: file.data.decode() for label, file in unit.closure.files.items()} == files
+        assert len(scanned) == expected
+        scanned.clear()

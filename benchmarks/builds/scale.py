@@ -5,15 +5,18 @@
     python benchmarks/builds/scale.py --kernels 250 500 1000 2000
 
 Every kernel is a module of its own for eight architectures. All files say the same but for a comment, so that eight
-compiles fill the cache; each job has an entry of its own there, as it would have if they differed. "packaging" is
-hatchling alone with the same finished files, "import" Python with cuda.core; every process is counted from its start,
-and of three runs the quickest counts.
+compiles fill the cache; each job has an entry of its own there, as it would have if they differed. Filling takes
+minutes on a disk that is waited for; `--cache FOLDER` keeps it for the next run. The folder is this user's alone,
+as the default one is. "packaging" is hatchling alone with the same finished files, "import" Python with cuda.core;
+every process is counted from its start. Seconds are processor time, user's and system's, which other work on the
+machine changes little; of three runs the one counts that took least.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import resource
@@ -23,6 +26,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hatch_cuda_kernels.arch import Architecture
@@ -61,6 +65,8 @@ COMMANDS = {
     "diff": ("WHEEL",),
     "report": ("-o", "report.html"),
 }
+HOUSEKEEPING = ("info", "verify", "clear")
+_WRITERS = 8
 LOAD = """\
 import time
 from hatch_cuda_kernels.catalog import installed_package
@@ -87,7 +93,8 @@ def fill(root: Path, location: Path) -> None:
     config = Config.from_table({"archs": list(ARCHS)}, where=where)
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=where)
     images: dict[str, CompiledImage] = {}
-    with workspace() as space, KernelCache.open(str(location)) as cache:
+    location.mkdir(mode=0o700, exist_ok=True)
+    with workspace() as space, KernelCache.open(str(location)) as cache, ThreadPoolExecutor(_WRITERS) as writers:
         toolchain = detect(cache, probe)
         for unit in make_units(root, specs):
             for arch in ARCHS:
@@ -95,17 +102,36 @@ def fill(root: Path, location: Path) -> None:
                 image = images.get(arch) or images.setdefault(arch, compile_job(job, space))
                 files = {file.label: file.sha256 for file in unit.closure.files.values()}
                 reads = dataclasses.replace(image.reads, files=files)
-                cache.store(job, dataclasses.replace(image, reads=reads))
+                if cache.recheck(job) is None:
+                    writers.submit(cache.store, job, dataclasses.replace(image, reads=reads))
 
 
-def timed(command: Sequence[str], folder: Path, location: Path, *, times: int = 3) -> tuple[float, int, str]:
-    """(fewest seconds, most bytes of the process, output) of a command."""
+def copy_entries(location: Path, copy: Path, count: int) -> None:
+    """A cache with that many of the entries."""
+    for path in itertools.islice((location / "entries").glob("*/*"), count):
+        target = copy / path.relative_to(location)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """Some runs of a command."""
+
+    seconds: float
+    """Of processor time, user's and system's, of the run that took least."""
+    memory: int
+    """Most bytes that a process had."""
+    output: str
+
+
+def timed(command: Sequence[str], folder: Path, location: Path, *, times: int = 3) -> Timed:
+    """Run a command several times."""
     code = (
-        "import resource, subprocess, sys, time\n"
-        "begin = time.perf_counter()\n"
+        "import resource, subprocess, sys\n"
         "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-        "seconds = time.perf_counter() - begin\n"
-        "print(done.returncode, seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(done.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss)\n"
         "print(done.stdout, done.stderr)"
     )
     environment = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(location)}
@@ -117,8 +143,12 @@ def timed(command: Sequence[str], folder: Path, location: Path, *, times: int = 
         status, seconds, peak = line.split()
         if status != "0":
             raise SystemExit(output)
-        runs.append((float(seconds), int(peak) * 1024, output))
-    return min(run[0] for run in runs), max(run[1] for run in runs), runs[0][2]
+        runs.append(Timed(float(seconds), int(peak) * 1024, output))
+    return Timed(
+        seconds=min(run.seconds for run in runs),
+        memory=max(run.memory for run in runs),
+        output=runs[0].output,
+    )
 
 
 def measure(folder: Path, count: int, location: Path) -> dict[str, float]:
@@ -126,22 +156,32 @@ def measure(folder: Path, count: int, location: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     root, finished, site = folder / f"project-{count}", folder / f"finished-{count}", folder / f"site-{count}"
     write_project(root, count)
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
-    found["build"], found["memory"], output = timed([*build, str(root)], root, location)
-    assert f"{count * len(ARCHS)} cached, 0 compiled" in output, output
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
+    timed([*command, str(root)], root, location, times=1)  # what it scanned is remembered then
+    build = timed([*command, str(root)], root, location)
+    assert f"{count * len(ARCHS)} cached, 0 compiled" in build.output, build.output
     wheel = next(root.glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
         found["manifest"] = archive.getinfo("demo/_cuda_kernels/manifest.json").file_size
     shutil.copytree(site / "demo", finished / "demo")
     (finished / "pyproject.toml").write_text(FINISHED)
-    found["packaging"], found["memory, packaging"], _ = timed([*build, str(finished)], finished, location)
-    found["import"], _, _ = timed([sys.executable, "-c", "import cuda.core"], root, location)
+    packaging = timed([*command, str(finished)], finished, location)
+    imports = timed([sys.executable, "-c", "import cuda.core"], root, location)
+    found |= {"memory, build": build.memory, "memory, packaging": packaging.memory}
+    found |= {"build": build.seconds, "packaging": packaging.seconds, "import": imports.seconds}
     for name, rest in COMMANDS.items():
         arguments = [str(wheel) if word == "WHEEL" else word for word in rest]
-        command = [sys.executable, "-m", "hatch_cuda_kernels", name, str(wheel), *arguments]
-        found[name], _, _ = timed(command, root, location)
-    found["load"] = min(float(timed([sys.executable, "-c", LOAD], site, location, times=1)[2]) for _ in range(5))
+        inspected = timed([sys.executable, "-m", "hatch_cuda_kernels", name, str(wheel), *arguments], root, location)
+        found[name] = inspected.seconds
+    copy = folder / f"cache-{count}"
+    copy.mkdir(mode=0o700)
+    copy_entries(location, copy, count * len(ARCHS))
+    for action in HOUSEKEEPING:
+        kept = [sys.executable, "-m", "hatch_cuda_kernels", "cache", action]
+        found[f"cache {action}"] = timed(kept, root, copy, times=1 if action == "clear" else 3).seconds
+    loads = (timed([sys.executable, "-c", LOAD], site, location, times=1).output for _ in range(5))
+    found["load"] = min(map(float, loads))
     return found
 
 
@@ -149,13 +189,18 @@ def main() -> None:
     """Print the figures of each size, and the growth from size to size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", type=int, nargs="+", default=[250, 500, 1000, 2000])
+    parser.add_argument("--cache", type=Path, help="folder of the cache; without it one of this run alone")
+    parser.add_argument("--fill-only", action="store_true", help="measure nothing")
     args = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         write_project(folder / "largest", max(args.kernels))
-        fill(folder / "largest", folder / "cache")
-        found = {count: measure(folder, count, folder / "cache") for count in args.kernels}
+        location = args.cache or folder / "cache"
+        fill(folder / "largest", location)
+        if args.fill_only:
+            return
+        found = {count: measure(folder, count, location) for count in args.kernels}
     images = [count * len(ARCHS) for count in found]
     print(f"| | {' | '.join(f'{number:,} images' for number in images)} | growth |")
     print("|---" * (len(images) + 2) + "|")
