@@ -388,9 +388,9 @@ class Stage:
             warnings.append(f"{job}: {', '.join(names)} asks for the time of compilation, so two builds can differ")
         return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
 
-    def precompile(self, target: Path) -> tuple[str, ...]:
-        """Write a precompiled header of the source, which is a prefix; the warnings of its headers."""
-        log, _, _ = self._call([*self._trace_flag, *self.precompiling(target)], ())
+    def precompile(self, target: Path, extra: Sequence[bytes]) -> tuple[str, ...]:
+        """Write a precompiled header and nothing else, with further flags; the warnings of its headers."""
+        log, _, _ = self._call([*self._trace_flag, *extra, *self.precompiling(target)], ())
         return warnings_in(log)
 
     def precompiling(self, target: Path) -> list[bytes]:

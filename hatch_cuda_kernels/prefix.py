@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,15 +26,20 @@ from .plan import CompileJob, Unit
 from .scanning import Include, Scan, scan_text, without_comments
 from .sources import Closure, join_label
 
-__all__ = ["Prefix", "files_of", "in_passing", "includes_more", "leading_directives", "shared_prefixes", "with_stop"]
+__all__ = [
+    "Prefix",
+    "files_of",
+    "includes_more",
+    "leading_directives",
+    "shared_prefixes",
+    "without_prefix",
+]
 
 _LEADING = re.compile(rb"[ \t]*\#[ \t]*(?P<name>include|define|undef)\b[^\n]*(?:\n|\Z)|[ \t\r\f\v]*(?:\n|\Z)")
-_DIRECTIVE = re.compile(rb"\s*(?:\#|%:|\?\?=)")
 _SPLICED = re.compile(rb"\\[ \t]*\r?\n\Z")
-_NAMES_SOURCE = b"__BASE_FILE__"
-_STOP = b"#pragma nv_hdrstop"
-_MAKING = 2, 3
-"""Jobs from which on nothing is lost by a prefix that is precompiled in passing, and by one that is not."""
+_TOLD_OF_SOURCE = b"__BASE_FILE__", b"__INCLUDE_LEVEL__"
+_MAKING = 2
+"""Jobs from which on nothing is lost by a prefix that is precompiled on the way of the first."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,6 @@ class Prefix:
     """Equal for the jobs that share it, and for no other."""
     length: int
     """How many directives it has."""
-    followed: bool = False
-    """Whether any of the jobs includes something after it."""
 
 
 def leading_directives(data: bytes) -> list[bytes]:
@@ -72,30 +75,22 @@ def includes_more(data: bytes, length: int) -> bool:
     return bool(rest.includes or rest.computed)
 
 
-def in_passing(data: bytes, length: int, traced: bool) -> bytes | None:
-    """The text that compiles a source and its prefix on the way; None where there is none. NVRTC traces no `#line`."""
-    text = None if includes_more(data, length) else with_stop(data, length)
-    return None if traced and text != data else text
-
-
 @lru_cache(maxsize=4096)
-def with_stop(data: bytes, length: int) -> bytes | None:
-    """The text with the end of its prefix marked for NVRTC, and every line of code with its number.
+def without_prefix(data: bytes, length: int, *put: bytes) -> bytes | None:
+    """A source with other lines in the place of the directives that it begins with, and every line where it was.
 
-    A prefix that code follows needs no mark. None where the line after the prefix is no line of its own.
+    None where more lines are put than there is place for, and where code begins on the last line of the directives.
     """
-    text = without_comments(data)
-    ends = [end for _, end in _leading(text)]
-    if length == len(ends) and not _DIRECTIVE.match(text, ends[-1]):
-        return data
     lines = data.splitlines(keepends=True)
     end = 1
     while _SPLICED.search(lines[end - 1]) or len(leading_directives(b"".join(lines[:end]))) < length:
         end += 1
-    mark = [_STOP, b"#line %d" % (end + 1)]
-    marked = b"".join([*lines[:end], b"\n".join([*mark, b""]), *lines[end:]])
-    code = _lines_of_code(data)
-    return marked if _lines_of_code(marked) == [*code[:length], *mark, *code[length:]] else None
+    while end < len(lines) and not lines[end].strip():
+        end += 1
+    if len(put) > end:
+        return None
+    text = b"".join([*(line + b"\n" for line in put), *[b"\n"] * (end - len(put)), *lines[end:]])
+    return text if _lines_of_code(text) == [*put, *_lines_of_code(data)[length:]] else None
 
 
 def _lines_of_code(data: bytes) -> list[bytes]:
@@ -103,24 +98,20 @@ def _lines_of_code(data: bytes) -> list[bytes]:
 
 
 def shared_prefixes(jobs: Iterable[CompileJob]) -> dict[CompileJob, Prefix]:
-    """The prefix of each job that shares one; other jobs are left out.
-
-    Of those that share, one that can be compiled in passing comes first.
-    """
-    beginnings: dict[Unit, tuple[bytes, list[_Line]] | None] = {}
-    alike: dict[bytes, dict[CompileJob, list[_Line]]] = {}
+    """The prefix of each job that shares one; other jobs are left out."""
+    beginnings: dict[Unit, _Beginning | None] = {}
+    alike: dict[bytes, dict[CompileJob, _Beginning]] = {}
     for job in jobs:
         if job.unit not in beginnings:
             beginnings[job.unit] = _beginning(job.unit)
         if (beginning := beginnings[job.unit]) is not None:
-            surroundings, lines = beginning
-            key = f"{job.architecture} {job.release} ".encode() + surroundings
-            alike.setdefault(key, {})[job] = lines
+            key = f"{job.architecture} {job.release} ".encode() + beginning.surroundings
+            alike.setdefault(key, {})[job] = beginning
     prefixes: dict[CompileJob, Prefix] = {}
     for key, group in alike.items():
-        for lines, followed, members in _divide(group)[1]:
-            value = compact_json([key.hex(), [line.content for line in lines], followed])
-            prefix = Prefix(hashlib.sha256(value).hexdigest(), len(lines), followed)
+        for lines, members in _divide(group)[1]:
+            value = compact_json([key.hex(), [line.content for line in lines]])
+            prefix = Prefix(hashlib.sha256(value).hexdigest(), len(lines))
             prefixes.update(dict.fromkeys(members, prefix))
     return prefixes
 
@@ -136,38 +127,41 @@ class _Line:
     """Seconds that its headers are guessed to take."""
 
 
-def _divide(group: dict[CompileJob, list[_Line]]) -> tuple[float, list[tuple[list[_Line], bool, list[CompileJob]]]]:
-    """Divide jobs that may share: (seconds that are won, each prefix, whether any includes more, who shares it)."""
-    columns = enumerate(zip(*group.values(), strict=False))
-    length = next((n for n, column in columns if len(set(column)) > 1), min(map(len, group.values())))
-    lines = next(iter(group.values()))[:length]
+@dataclass(frozen=True)
+class _Beginning:
+    """How a unit begins."""
+
+    surroundings: bytes
+    """What has to be equal in units that share a prefix."""
+    lines: list[_Line]
+
+
+def _divide(group: Mapping[CompileJob, _Beginning]) -> tuple[float, list[tuple[list[_Line], list[CompileJob]]]]:
+    """Divide jobs that may share: (seconds that are won, each prefix with the jobs that share it)."""
+    columns = enumerate(zip(*(own.lines for own in group.values()), strict=False))
+    shortest = min(len(own.lines) for own in group.values())
+    length = next((n for n, column in columns if len(set(column)) > 1), shortest)
+    lines = next(iter(group.values())).lines[:length]
     while lines and not lines[-1].includes:
         lines.pop()
-    followed = any(lines and includes_more(_text(job.unit), len(lines)) for job in group)
-    first = next((job for job in group if lines and _makes_in_passing(job.unit, len(lines), followed)), None)
-    members = sorted(group, key=lambda job: job is not first)
-    won = max((line.weight for line in lines), default=0.0) * (len(group) - _MAKING[first is None])
-    parts: dict[_Line, dict[CompileJob, list[_Line]]] = {}
+    won = max((line.weight for line in lines), default=0.0) * (len(group) - _MAKING)
+    parts: dict[_Line, dict[CompileJob, _Beginning]] = {}
     for job, own in group.items():
-        if len(own) > length:
-            parts.setdefault(own[length], {})[job] = own
-    divided = [_divide(part) for part in parts.values() if len(part) > min(_MAKING)]
+        if len(own.lines) > length:
+            parts.setdefault(own.lines[length], {})[job] = own
+    divided = [_divide(part) for part in parts.values() if len(part) > _MAKING]
     won_apart = sum(won for won, _ in divided)
     if won_apart > won:
         return won_apart, [found for _, prefixes in divided for found in prefixes]
-    return (won, [(lines, followed, members)]) if won > 0 else (0.0, [])
+    return (won, [(lines, list(group))]) if won > 0 else (0.0, [])
 
 
 def _text(unit: Unit) -> bytes:
     return unit.closure.files[unit.source].data
 
 
-def _makes_in_passing(unit: Unit, length: int, followed: bool) -> bool:
-    return in_passing(_text(unit), length, followed) is not None
-
-
-def _beginning(unit: Unit) -> tuple[bytes, list[_Line]] | None:
-    """What has to be equal in units that share a prefix, and the lines of it; None for a unit that shares with none."""
+def _beginning(unit: Unit) -> _Beginning | None:
+    """How a unit begins; None for one that shares with none."""
     closure = unit.closure
     files = closure.files.values()
     if (
@@ -178,13 +172,15 @@ def _beginning(unit: Unit) -> tuple[bytes, list[_Line]] | None:
         or closure.ahead
         or closure.names_time
         or any(file.scan.computed and file.label not in closure.computed for file in files)
-        or any(_NAMES_SOURCE in file.data for file in files)
+        or any(name in file.data for file in files for name in _TOLD_OF_SOURCE)
         or any("__has_" in str(value) for value in unit.defines.values())
     ):
         return None
     asked = [include for file in files for include in _asked(closure, file.label, file.scan)]
     if any(posixpath.basename(include.spelling) == posixpath.basename(unit.source) for include in asked):
         return None
+    directives = leading_directives(_text(unit))
+    lines = [_line(unit, text) for text in directives]
     searched = tuple(posixpath.join(posixpath.normpath(folder), "").removeprefix("./") for folder in unit.include_dirs)
     value = {
         "folder": posixpath.dirname(unit.source),
@@ -194,7 +190,7 @@ def _beginning(unit: Unit) -> tuple[bytes, list[_Line]] | None:
         "defines": dict(unit.defines),
         "toolkit_headers": unit.toolkit_headers,
     }
-    return compact_json(value), [_line(unit, text) for text in leading_directives(closure.files[unit.source].data)]
+    return _Beginning(compact_json(value), lines)
 
 
 def _digests(unit: Unit, labels: Iterable[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from hatch_cuda_kernels.nvrtc import Workspace, workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.pool import Pool
 from hatch_cuda_kernels.precompiled import Precompiled
-from hatch_cuda_kernels.prefix import Prefix, in_passing, includes_more, leading_directives, shared_prefixes, with_stop
+from hatch_cuda_kernels.prefix import Prefix, includes_more, leading_directives, shared_prefixes, without_prefix
 
 LONG = Cost(1.0, 400 << 20)
 
@@ -61,17 +61,16 @@ def text_of(job: CompileJob) -> bytes:
     return job.unit.closure.files[job.unit.source].data
 
 
-def whole_prefix(job: CompileJob, *others: CompileJob, includes: int | None = None) -> Prefix:
-    """The prefix of a job up to the last of its includes, or of the first few, for it and others to share."""
+def whole_prefix(job: CompileJob, includes: int | None = None) -> Prefix:
+    """The prefix of a job up to the last of its includes, or of the first few."""
     lines = leading_directives(text_of(job))
     ends = [n for n, line in enumerate(lines, 1) if b"include" in line]
-    length = ends[includes - 1 if includes else -1]
-    return Prefix("", length, any(includes_more(text_of(each), length) for each in (job, *others)))
+    return Prefix("", ends[includes - 1 if includes else -1])
 
 
 def with_prefix(jobs: list[CompileJob], space: Workspace, includes: int | None = None) -> list[CompiledImage]:
     """Compile jobs in this process with the prefix of the first."""
-    found = Precompiled(whole_prefix(*jobs, includes=includes), space)
+    found = Precompiled(whole_prefix(jobs[0], includes), space)
     images = [compile_job(job, space, found) for job in jobs]
     found.remove()
     return images
@@ -124,33 +123,30 @@ def test_includes_more(rest: str, more: bool) -> None:
     assert includes_more(f"#include <a.h>\n{rest}".encode(), 1) is more
 
 
+STOP = (b"#stop", b"#define L")
+
+
 @pytest.mark.parametrize(
-    ("text", "marked"),
+    ("text", "put", "shown"),
     [
-        ("#include <a.h>\nint x;\n", None),
-        ("// c\n#include <a.h>\n\n// c\n__device__ int x;\n", None),
-        ("#include <a.h>", None),
-        ("#include <a.h>\n#define A\nx\n", "#include <a.h>\n#pragma nv_hdrstop\n#line 2\n#define A\nx\n"),
-        ("\r\n#include <a.h>\r\n#define A\r\n", "\r\n#include <a.h>\r\n#pragma nv_hdrstop\n#line 3\n#define A\r\n"),
-        ("#include \\\n<a.h>\n#if 0\n", "#include \\\n<a.h>\n#pragma nv_hdrstop\n#line 3\n#if 0\n"),
-        ("#include <a.h>\n/* c\n*/ %:if 1\n", "#include <a.h>\n#pragma nv_hdrstop\n#line 2\n/* c\n*/ %:if 1\n"),
-        ("#include <a.h> /*\n*/\n#define A\n", ""),
-        ("#include <a.h>\\\n\n#define A\n", "#include <a.h>\\\n\n#pragma nv_hdrstop\n#line 3\n#define A\n"),
+        ("#include <a.h>\nx\n", 1, "#stop\nx\n"),
+        ("// c\n#include <a.h>\n\n// c\nx\n", 1, "#stop\n\n\n// c\nx\n"),
+        ("// c\n#include <a.h>\n\n// c\nx\n", 2, "#stop\n#define L\n\n// c\nx\n"),
+        ("#include <a.h>", 1, "#stop\n"),
+        ("#include <a.h>\nx\n", 2, None),
+        ("#include <a.h>\n#define A\nx\n", 1, "#stop\n#define A\nx\n"),
+        ("\r\n#include <a.h>\r\n#define A\r\n", 1, "#stop\n\n#define A\r\n"),
+        ("#include \\\n<a.h>\n#if 0\n", 1, "#stop\n\n#if 0\n"),
+        ("#include <a.h>\\\n\nx\n", 1, "#stop\n\nx\n"),
+        ("#include <a.h>\n/* c\n*/ %:if 1\n", 1, "#stop\n/* c\n*/ %:if 1\n"),
+        ("/* c\n*/ #include <a.h> // c\nx", 1, "#stop\n\nx"),
+        ("#include <a.h> /*\n*/\nx\n", 1, None),
     ],
-)  # fmt: skip
-def test_with_stop(text: str, marked: str | None) -> None:
-    """The end of a prefix is marked where a directive follows that is not of it, and every line keeps its number."""
-    expected = text if marked is None else marked
-    assert with_stop(text.encode(), 1) == (expected.encode() or None)
-
-
-def test_what_is_made_in_passing() -> None:
-    """Not where a source includes more, and where compiles are traced only without `#line`."""
-    plain, defines = b"#include <a.h>\nint x;\n", b"#include <a.h>\n#define A\n"
-    assert in_passing(plain, 1, traced=True) == plain
-    assert in_passing(defines, 1, traced=True) is None
-    assert in_passing(defines, 1, traced=False) == with_stop(defines, 1)
-    assert in_passing(plain + b"#include <b.h>\n", 1, traced=False) is None
+)
+def test_without_prefix(text: str, put: int, shown: str | None) -> None:
+    """Directives give their place to other lines, and every line of the rest keeps its number."""
+    found = without_prefix(text.encode(), 1, *STOP[:put])
+    assert found == (None if shown is None else shown.encode())
 
 
 COMMON = '#include "common.h"\n#include <cuda_fp16.h>\n'
@@ -172,7 +168,7 @@ def sharing(root: Path, files: Mapping[str, str], first: Mapping[str, Any], seco
 
 def test_who_shares(tmp_path: Path) -> None:
     """Two sources of one folder with the same includes share; another architecture, macro, option or path does not."""
-    assert sharing(tmp_path, {}, {}, {})
+    assert sharing(tmp_path, {"common.h": "#ifdef A\n#endif\n"}, {}, {})
     assert sharing(tmp_path, {"b.cu": "// other\n\n" + COMMON + "#define MINE 1\nint x;\n" + KERNEL}, {}, {})
     other: Mapping[str, Any]
     for other in (
@@ -183,7 +179,7 @@ def test_who_shares(tmp_path: Path) -> None:
         {"include_dirs": ["include"]},
         {"toolkit_headers": "bundled"},
     ):
-        assert not sharing(tmp_path, {"include/unused.h": ""}, {}, other), other
+        assert not sharing(tmp_path, {"include/unused.h": "", "common.h": "#ifdef A\n#endif\n"}, {}, other), other
         assert sharing(tmp_path, {"include/unused.h": ""}, other, other), other
 
 
@@ -193,6 +189,7 @@ def test_who_shares(tmp_path: Path) -> None:
         {"b.cu": "#define A\n" + COMMON + KERNEL},
         {"b.cu": "#include <cuda_bf16.h>\n" + COMMON + KERNEL},
         {"common.h": "#define F __BASE_FILE__\n"},
+        {"common.h": "#define F __INCLUDE_LEVEL__\n"},
         {"common.h": "#define T __TIME__\n"},
         {"common.h": "#include SOME\n"},
         {"common.h": '#ifdef NEVER\n#include "b.cu"\n#endif\n'},
@@ -511,30 +508,26 @@ def test_a_member_has_its_own_headers_meanwhile(tmp_path: Path, space: Workspace
     root = write(tmp_path, files)
     jobs = [make_job(root, f"k{n}.cu", toolkit_headers="auto") for n in range(4)]
     assert len(set(shared_prefixes(jobs).values())) == 1
-    found = Precompiled(whole_prefix(*jobs), space)
+    found = Precompiled(whole_prefix(jobs[0]), space)
     for number, job in enumerate(jobs):
         image = found.compile(job)
         assert image is not None and told(image) == told(compile_job(job, space))
         assert set(image.reads.files) == {f"k{number}.cu", "inner.h", f"own{number}.h"}
         assert found._made is not None
         tree = found._made.stage.path / "tree"
-        assert {path.name for path in tree.rglob("*") if path.is_file()} == {"k0.cu", "inner.h"}
+        assert {path.name for path in tree.rglob("*.*")} == {"k0.cu", "inner.h", "cuda-kernels-prefix.h"}
     found.remove()
     assert not tree.exists()
 
 
 def test_how_many_it_takes(tmp_path: Path) -> None:
-    """Three jobs share what can be precompiled in passing; else four, as where others include more."""
+    """It takes three jobs, whatever they go on with."""
     start = "#include <cub/block/block_scan.cuh>\n"
-    assert len(lengths(tmp_path / "one", {f"a{n}.cu": start + f"#define N {n}\n" for n in range(3)})) == 3
-    assert lengths(tmp_path / "two", {f"a{n}.cu": start for n in range(2)}) == {}
-    texts = {"a0.cu": start + '#include "own.h"\n', "a1.cu": start, "a2.cu": start + "#define N\n", "own.h": ""}
-    assert list(lengths(tmp_path / "mixed", texts)) == ["a1.cu", "a0.cu", "a2.cu"]
-    assert lengths(tmp_path / "three", texts | {"a1.cu": start + "#define N 1\n"}) == {}
-    assert (
-        len(lengths(tmp_path / "four", texts | {"a1.cu": start + "#define N 1\n", "a3.cu": start + "#if 1\n#endif\n"}))
-        == 4
-    )
+    texts = {"a0.cu": start + '#include "own.h"\n', "a1.cu": start, "own.h": ""}
+    assert lengths(tmp_path / "two", texts) == {}
+    found = lengths(tmp_path / "three", texts | {"a2.cu": start + "#define N\n"})
+    assert len(found) == 3
+    assert len(set(found.values())) == 1
 
 
 # -- prefixes that are shorter than what a source begins with ------------------------------------------------------
@@ -664,7 +657,7 @@ def test_a_trace_that_names_nothing_is_not_believed(
     texts = {"a.cu": start + KERNEL, "b.cu": start + '#include "more.h"\n' + KERNEL, "more.h": ""}
     root = write(tmp_path, texts)
     plain, more = (make_job(root, name, toolkit_headers="auto") for name in ("a.cu", "b.cu"))
-    found = Precompiled(whole_prefix(plain, more), space)
+    found = Precompiled(whole_prefix(plain), space)
     assert found.compile(plain) is not None
     assert found.compile(more) is not None
     monkeypatch.setattr(precompiled, "traced_names", lambda path: [])
