@@ -543,6 +543,25 @@ def test_arguments_that_a_macro_quotes(tmp_path: Path) -> None:
     assert b", 40;" in image.data
 
 
+def test_a_class_keeps_a_constructor(tmp_path: Path) -> None:
+    """A class without any would be laid out otherwise where others derive from it: these begin in its last bytes."""
+    text = (
+        "#include <vector>\nclass Config { std::vector<int> sizes; public: int n() const; };\n"
+        "struct Params { int n; char kind; Params(const Config& c) : n(c.n()), kind(1) {} };\n"
+        "struct Wide : Params { char flag; Wide(const Config& c) : Params(c), flag(2) {} };\n"
+        "struct Plain { int n; char kind; __host__ Plain(const std::vector<int>& c) : n(c.size()), kind(1) {} };\n"
+        "struct More : Plain { char flag; More(std::vector<int>& c) : Plain(c), flag(2) {} };\n"
+        "template <class T> struct Any { T n; char kind; template <class U> explicit Any(std::vector<U>&& c) {} };\n"
+        "struct Last : Any<int> { char flag; using Any<int>::Any; };\n"
+        "__global__ void k(Wide w, More m, Last l, int *o) { o[w.flag] = sizeof w + sizeof m + sizeof l; }\n"
+        "void run(const Config& c, std::vector<int> v, int *o) {\n"
+        "  k<<<1, 1>>>(Wide(c), More(v), Last(std::vector<int>()), o);\n}\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert b", 24;" in image.data
+
+
 DECLARED_WITH_A_TYPE = {
     "a structure": "struct O { int n; double d; } opts = {3, 4};\n" + USE % "sizeof(O) + 24",
     "a static structure": "static struct O { int n[10]; } opts, *all[2];\n" + USE % "sizeof(O)",

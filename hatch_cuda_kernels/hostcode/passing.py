@@ -158,7 +158,7 @@ class Pass:
                 inside = declaration.last
                 after = self.after_name(declaration) if declaration.first not in whole else None
                 first = declaration.first if after is None else after
-                editor.cut(first, declaration.last, "" if after is None else ";")
+                editor.cut(first, declaration.last, self._in_place_of(declaration) if after is None else ";")
                 gone.append((first, declaration.last))
                 self._note(declaration, "class definition" if self._is_opaque(declaration, after) else None, reason)
             elif declaration.first in moved and parser.paths[declaration] == ("std",):
@@ -192,6 +192,18 @@ class Pass:
             passed=tuple(sorted(self.passed, key=lambda passing: passing[:4])),
             launches=tuple(find_launches(parser)),
         )
+
+    @staticmethod
+    def _in_place_of(declaration: Declaration) -> str:
+        """What stays of a declaration that goes: a class that had a constructor has one still, which nothing can call.
+
+        Without any it would be an aggregate, could be made without arguments, and classes derived from it would no
+        longer begin in its last bytes (the ABI's "POD for the purpose of layout").
+        """
+        parent = declaration.parent
+        if declaration.kind != "function" or parent is None or not parent.name or declaration.name != parent.name:
+            return ""
+        return f"__device__ {parent.name}(struct __cuda_kernels_gone &);"
 
     def after_name(self, declaration: Declaration) -> int | None:
         """Index of the token after the name of a class that can be declared without its definition."""
