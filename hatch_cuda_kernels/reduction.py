@@ -20,6 +20,7 @@ from .hostcode import (
     Settled,
     Surroundings,
     conditions_of_kernels,
+    device_functions,
     global_variables,
     pass_over,
     prelude,
@@ -145,7 +146,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         reads=_reads_all(unit, trial.image),
         passed_over=tuple(_omissions(settled.files)),
         warnings=(
-            *_of_what_stays(trial.image.warnings, read.values(), around),
+            *_of_what_stays(trial.image.warnings, read.values(), texts.values(), around),
             *trial.instances.left_open(job, trial.image.reads.files),
             *caveats(job, {label: found.data for label, found in read.items()}),
         ),
@@ -156,19 +157,30 @@ _UNUSED = re.compile(r'warning #177-D: (?:variable "(\w+)"|function) ?')
 _REMARK = "Remark: The warnings can be suppressed"
 
 
-def _of_what_stays(warnings: Sequence[str], files: Iterable[PassedOver], around: Surroundings) -> list[str]:
-    """Warnings without those of unused functions and global variables: what used them may be what was passed over."""
-    if not any(map(_UNUSED.search, warnings)):
-        return list(warnings)
+_SPACES_DIFFER = re.compile(r'warning #200(?:35|37)-D: [^"\n]*"(?:[^"\n]*::)?([^":\n(]+)')
+"""A function is declared with an execution space once, and once without: the mark may be ours."""
+
+
+def _of_what_stays(
+    warnings: Sequence[str], files: Collection[PassedOver], texts: Iterable[bytes], around: Surroundings
+) -> list[str]:
+    """Warnings without those of unused functions and global variables: what used them may be what was passed over; and
+    of execution spaces that the author did not write."""
     unused = {match[1].encode() for warning in warnings if (match := _UNUSED.search(warning)) and match[1]}
-    texts = [found.data for found in files if any(name in found.data for name in unused)]
-    outside = {name for text in texts for name in global_variables(text, around)}
+    marked = {match[1].encode() for warning in warnings if (match := _SPACES_DIFFER.search(warning))}
+    outside = {name for text in _having(unused, (f.data for f in files)) for name in global_variables(text, around)}
+    written = {name for text in _having(marked, texts) for name in device_functions(text, around)}
     others = [
         warning
         for warning in warnings
-        if not (match := _UNUSED.search(warning)) or (match[1] or "") not in {"", *outside}
+        if not ((match := _UNUSED.search(warning)) and (match[1] or "") in {"", *outside})
+        and not ((match := _SPACES_DIFFER.search(warning)) and match[1] not in written)
     ]
     return [] if all(warning.startswith(_REMARK) for warning in others) else others
+
+
+def _having(names: Collection[bytes], texts: Iterable[bytes]) -> Iterator[bytes]:
+    return (text for text in texts if any(name in text for name in names))
 
 
 class _Trial:

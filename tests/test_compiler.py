@@ -443,6 +443,20 @@ def test_warnings_of_what_only_host_code_used(tmp_path: Path) -> None:
     assert 'k.cu(5): warning #177-D: variable "unused"' in warnings[0] and not any('"n"' in text for text in warnings)
 
 
+def test_warnings_of_spaces_that_the_author_did_not_write(tmp_path: Path) -> None:
+    """A function of the host that stays gets an execution space where it is declared: nothing is said of that, but of
+    declarations of the author's that differ."""
+    text = "#include <vector>\nstruct S { constexpr int n() const; %s constexpr int m() const; };\n"
+    text += "constexpr int S::n() const { return 1; }\nconstexpr int S::m() const { return 2; }\n"
+    text += "__global__ void k(S s, int *x) { *x = s.m(); }\nvoid f() { std::vector<int> v; }\n"
+    write(tmp_path, {"k.cu": text % ""})
+    assert compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings == ()
+    write(tmp_path, {"k.cu": text % "__device__"})
+    warnings = compile_alone(make_job(tmp_path, toolkit_headers="auto")).warnings
+    told = [warning for warning in warnings if "redeclared without __device__" in warning]
+    assert len(told) == 1 and '"S::m"' in told[0]
+
+
 def test_macros_that_configure_headers(tmp_path: Path) -> None:
     """What a file defines for the toolkit's headers is defined for those that are read before it, too."""
     text = "#define __CUDA_NO_HALF_OPERATORS__\n#include <cuda_fp16.h>\n#include <cublas_v2.h>\n"

@@ -27,7 +27,7 @@ plan.py.
 from __future__ import annotations
 
 from .choices import host_choices
-from .declarations import global_variables
+from .declarations import device_functions, global_variables
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .mentions import Mention, has_made_kernels, mentions
@@ -50,6 +50,7 @@ __all__ = [
     "Settled",
     "Surroundings",
     "conditions_of_kernels",
+    "device_functions",
     "global_variables",
     "has_made_kernels",
     "host_choices",

@@ -518,3 +518,10 @@ def global_variables(data: bytes, surroundings: Surroundings) -> Iterator[str]:
     for declaration in parser.declarations:
         if declaration.kind == "variable":
             yield from parser.declared_names(declaration)
+
+
+def device_functions(data: bytes, surroundings: Surroundings) -> Iterator[str]:
+    """Names of the functions, members among them, that a file declares with an execution space of the device."""
+    for declaration in Parser(data.decode("latin-1"), surroundings).declarations:
+        if declaration.kind == "function" and declaration.device:
+            yield declaration.name
