@@ -15,7 +15,17 @@ from typing import NamedTuple
 from .declarations import Declaration, Parser
 from .tokens import WORD, Token
 
-__all__ = ["ASKS", "OPERANDS", "Signature", "arguments_of", "asked", "asked_signs", "signature_of", "split_arguments"]
+__all__ = [
+    "ASKS",
+    "OPERANDS",
+    "Signature",
+    "arguments_of",
+    "asked",
+    "asked_signs",
+    "signature_of",
+    "split_arguments",
+    "unqualified",
+]
 
 _ANY = 1_000_000
 _LONGEST = 512
@@ -154,3 +164,11 @@ def split_arguments(parser: Parser, opened: int, closing: int) -> Iterator[list[
         index = (index if inner is None else inner) + 1
     if start < closing:
         yield parser.tokens[start:closing]
+
+
+_QUALIFIES = re.compile(r"\b[A-Za-z_]\w*\s*(<[^<>]*>)?\s*::")
+
+
+def unqualified(text: str) -> str:
+    """A name expression without what only names the member after it, but with the arguments that this has."""
+    return _QUALIFIES.sub(r"\1", text)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from .names import (
     HOST_TYPES,
     MACRO_NAME,
     NO_SPACE,
+    NOT_NAMES,
 )
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
@@ -124,12 +125,14 @@ class Pass:
         whole: Collection[int] = (),
         moved: Collection[int] = (),
         unreached: Collection[int] = (),
+        shells: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
-        `cuda::std`; `unreached`, of those that nothing which is left mentions.
+        `cuda::std`; `unreached`, of those that nothing which is left mentions; `shells`, of classes of which
+        nothing but constants is named.
         """
         parser = self.parser
         more = further or {}
@@ -154,6 +157,11 @@ class Pass:
                 verdict = "erase" if declaration.is_vital else "cut"
             if verdict == "go":
                 candidates.append(declaration)
+            elif declaration.first in shells and reason is None:
+                inside = declaration.last
+                self._leave_constants(declaration, editor)
+                gone.append((declaration.first, declaration.last))
+                self._note(declaration, "class definition", reached=False)
             elif verdict == "cut":
                 inside = declaration.last
                 after = self.after_name(declaration) if declaration.first not in whole else None
@@ -485,6 +493,34 @@ class Pass:
         """Whether the definition of a function can go without its declaration."""
         twins = self.parser.twins
         return declaration.erasable >= 0 and not any(declaration.body < twin < declaration.last for twin in twins)
+
+    def constants(self, declaration: Declaration) -> Iterator[Declaration]:
+        """The enumerations and constants of a class that name nothing but themselves."""
+        tokens = self.parser.tokens
+        for made in self.parser.declarations:
+            if made.parent is declaration and (made.kind == "enum" or {"static", "constexpr"} <= made.words):
+                words = [t.text for t in tokens[made.first : made.last] if t.kind == WORD and t.text not in NOT_NAMES]
+                own = self.parser.declared_names(made)
+                if made.kind == "enum" and made.body >= 0:
+                    own += [tokens[i].text for i in range(made.body, made.last) if tokens[i - 1].text in ("{", ",")]
+                if made.kind in ("enum", "variable") and set(words) <= set(own):
+                    yield made
+
+    def _leave_constants(self, declaration: Declaration, editor: Editor) -> None:
+        """Let all of a class go but its constants."""
+        after = self.after_name(declaration)
+        assert after is not None
+        if after < declaration.body:
+            editor.cut(after, declaration.body - 1)
+        start, public = declaration.body + 1, "public:"
+        for made in self.constants(declaration):
+            if start < made.first:
+                editor.cut(start, made.first - 1, public)
+            else:
+                editor.insert(start, public)
+            start, public = made.last + 1, ""
+        if start < self.parser.match[declaration.body]:
+            editor.cut(start, self.parser.match[declaration.body] - 1)
 
     def _erase(self, declaration: Declaration, editor: Editor) -> None:
         """Leave the declaration, marked as device code, without its definition."""

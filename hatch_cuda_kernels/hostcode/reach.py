@@ -19,6 +19,8 @@ C++ finds a declaration without its name being there, this holds by the followin
   constructors or specialisations for it alone take part in anything.
 - Names that the language or a library looks up unasked (`begin`, `get`, `swap`) count as mentioned. A literal operator
   is mentioned by its suffix, a deduction guide by its class.
+- Of a class of the host that is never named but for its members, constants are left: nothing has it as a type, so that
+  nothing can ask for its size, and an enumeration has no names to look up.
 - Specialisations are mentioned by their template; those of a template that the files do not declare are roots. What
   a constraint, `sizeof` or `decltype` asks about is mentioned in it.
 
@@ -34,7 +36,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .calls import split_arguments
+from .calls import split_arguments, unqualified
 from .declarations import Declaration
 from .instantiating import instantiated
 from .passing import Pass
@@ -64,6 +66,8 @@ class Reach:
     """What nothing mentions."""
     dragging: frozenset[int] = frozenset()
     """Functions of the host that mention something that goes."""
+    shells: frozenset[int] = frozenset()
+    """Classes of the host of which only constants are named: `Layer::Kind::dense`."""
 
 
 @dataclass(eq=False)
@@ -77,6 +81,8 @@ class _Unit:
     path: tuple[str, ...]
     words: frozenset[str]
     """What it mentions."""
+    plain: frozenset[str] = frozenset()
+    """What of that does not only qualify another word."""
     root: bool = False
     weak: bool = False
     """Whether it keeps nothing that it mentions: only the host can call it."""
@@ -84,6 +90,8 @@ class _Unit:
     """The class that it is a member of."""
     special: bool = False
     """Whether it is a specialisation, `template <>`."""
+    constants: bool = False
+    """Whether it is a class of the host that is only declared, and has constants."""
     needs: Collection[str] = ()
     """Of a specialisation, classes of the files without which nothing can ask for it."""
     kept: bool = False
@@ -106,16 +114,25 @@ def find_unreached(
     for reader in readers.values():
         closure.spaces.update(reader.inline_spaces())
         closure.mention(reader.outside())
+        closure.plain |= reader.outside()
     closure.mention({*_UNASKED, *(word for text in expressions for word in re.findall(r"\w+", text))})
+    closure.plain.update(word for text in expressions for word in re.findall(r"\w+", unqualified(text)))
     closure.run()
     unreached: dict[str, set[int]] = {label: set() for label in passes}
     dragging = {label: reader.definitions for label, reader in readers.items()}
     for unit in units:
         if not unit.kept and unit.owner is None:
             unreached[unit.label].add(unit.made.first)
-    for unit in closure.dragging():
+    goes = closure.dragging()
+    for unit in goes:
         dragging[unit.label].add(unit.made.first)
-    return {label: Reach(frozenset(unreached[label]), frozenset(dragging[label])) for label in passes}
+    shells: dict[str, set[int]] = {label: set() for label in passes}
+    for unit in closure.shells(goes):
+        shells[unit.label].add(unit.made.first)
+    return {
+        label: Reach(frozenset(unreached[label]), frozenset(dragging[label]), frozenset(shells[label]))
+        for label in passes
+    }
 
 
 class _Closure:
@@ -124,6 +141,8 @@ class _Closure:
     def __init__(self, units: Sequence[_Unit], pasting: Pasting, surroundings: Surroundings) -> None:
         self.units, self.pasting, self.surroundings = units, pasting, surroundings
         self.mentioned: set[str] = set()
+        self.plain: set[str] = set()
+        """Words outside of all units that do not only qualify another word."""
         self.spaces: set[str] = set(_LIBRARIES)
         """Namespaces from which, or by whose names, something can be found."""
         self.by_name: dict[str, list[_Unit]] = {}
@@ -184,6 +203,22 @@ class _Closure:
         named = not unit.names or not self.mentioned.isdisjoint(unit.names)
         inside = unit.owner is None and self.spaces.issuperset(unit.path)
         return named and inside and all(any(each.kept for each in self.by_name[name]) for name in unit.needs)
+
+    def shells(self, goes: Collection[_Unit]) -> list[_Unit]:
+        """The classes of the host that nothing which stays names but for one of their members."""
+        plain = set(self.plain)
+        for unit in self.units:
+            if (unit.kept if unit.owner is None else unit.owner.kept) and unit not in goes:
+                plain |= unit.plain - {*unit.names}
+                plain |= self.surroundings.expanded(unit.words) - unit.words
+        return [
+            unit
+            for unit in self.units
+            if unit.constants
+            and unit.kept
+            and plain.isdisjoint(unit.names)
+            and [each for name in unit.names for each in self.by_name[name] if each.made.kind != "other"] == [unit]
+        ]
 
     def dragging(self) -> set[_Unit]:
         """The functions of the host that would stay and mention something that goes."""
@@ -258,16 +293,17 @@ class _Reader:
         hidden = [(member.first, member.last + 1) for member in weak]
         hidden += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
         hidden += [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
-        unit = _Unit(self.label, top, self._names(top), path, self._words(top.first, end, hidden))
+        unit = _Unit(self.label, top, self._names(top), path, *self._words(top.first, end, hidden))
         unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
         unit.special = self.state.is_special(top)
+        unit.constants = top.kind == "class" and end < top.last and any(self.state.constants(top))
         if top.kind == "macro" and unit.names:
             unit.words = instantiated(self.parser, top).words
         unit.needs = self._needs(top) if unit.special else ()
         yield unit
         for member in weak:
-            words = self._words(member.first, self._end(member), ())
-            yield _Unit(self.label, member, (), path, words, weak=True, owner=unit)
+            words, plain = self._words(member.first, self._end(member), ())
+            yield _Unit(self.label, member, (), path, words, plain, weak=True, owner=unit)
 
     def _end(self, made: Declaration) -> int:
         """One past what is left of a declaration."""
@@ -365,10 +401,12 @@ class _Reader:
             if parser.tokens[index].text in names and parser.tokens[index - 1].text != "::":
                 yield index
 
-    def _words(self, first: int, end: int, hidden: Sequence[tuple[int, int]]) -> frozenset[str]:
-        """The words from one token to another that can mean something at namespace level."""
-        tokens = self.parser.tokens
+    def _words(self, first: int, end: int, hidden: Sequence[tuple[int, int]]) -> tuple[frozenset[str], frozenset[str]]:
+        """The words from one token to another that can mean something at namespace level; and those of them that do not
+        only qualify another one."""
+        parser, tokens = self.parser, self.parser.tokens
         found: set[str] = set()
+        plain: set[str] = set()
         skipped = dict(hidden)
         index = first
         while index < end:
@@ -376,11 +414,12 @@ class _Reader:
                 index = skipped[index]
                 continue
             token = tokens[index]
-            if token.kind == WORD:
-                member = tokens[index - 1].text in (".", "->") and not self.parser.is_at(index + 1, "::")
-                if not member and index not in self.parameters:
+            if token.kind == WORD and index not in self.parameters:
+                qualifies = parser.is_at(index + 1, "::")
+                if qualifies or tokens[index - 1].text not in (".", "->"):
                     found.add(token.text)
+                    plain.update(() if qualifies else (token.text,))
             elif token.kind == NUMBER and (suffix := _OF_NUMBER.search(token.text)):
                 found.add(f'""{suffix[0]}')
             index += 1
-        return frozenset(found)
+        return frozenset(found), frozenset(plain)

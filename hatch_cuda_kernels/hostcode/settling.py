@@ -121,7 +121,7 @@ class _Amendment:
     def run(self) -> PassedOver:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
-        return self.state.run(further, self.whole, self.moved, self.reach.unreached)
+        return self.state.run(further, self.whole, self.moved, self.reach.unreached, self.reach.shells)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, OPERANDS, Signature, asked, asked_signs
+from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, unqualified
 from .declarations import Declaration, Parser
 from .passing import PassedOver, Passing
 from .surroundings import Surroundings
@@ -18,8 +18,6 @@ from .tokens import DIRECTIVE, WORD
 __all__ = ["uncovering"]
 
 _SIZES = frozenset({"sizeof", "alignof"})
-_QUALIFIES = re.compile(r"\b[A-Za-z_]\w*\s*(<[^<>]*>)?\s*::")
-"""What only names the member after it, and the arguments that it has."""
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
 
@@ -71,7 +69,7 @@ class _Rest:
                 pending += self.meanings.get(word, ())
         self.used |= self.instances
         for text in expressions:
-            self.plain.update(re.findall(r"[A-Za-z_]\w*", _QUALIFIES.sub(r"\1", text.partition("<")[2])))
+            self.plain.update(re.findall(r"[A-Za-z_]\w*", unqualified(text.partition("<")[2])))
         self._follow_aliases()
         if any(not OPERANDS.isdisjoint(re.findall(r"\w+", text)) for text in expressions):
             for word in self.instances:
