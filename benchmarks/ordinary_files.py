@@ -157,7 +157,8 @@ def _file_name(job: CompileJob) -> str:
 
 def _outcome(result: CompiledImage | CudaKernelsError) -> dict[str, Any]:
     if isinstance(result, CompiledImage):
-        return {"cause": None, "passed": len(result.passed_over), "kernels": len(result.entries)}
+        counts = {"passed": len(result.passed_over), "kernels": len(result.entries)}
+        return {"cause": None, **counts, "warnings": list(result.warnings)}
     message = str(result)
     cause = next((name for name, said in _CAUSES.items() if re.search(said, message)), "another error")
     return {"cause": cause, "message": message}

@@ -159,6 +159,10 @@ _REMOVED = {
 """Headers that the toolkit had once -> what to do."""
 
 _CAUSES = {
+    r"(?m)^\S*\bEigen/src/\S+: error": (
+        "Eigen's headers need a host compiler, which NVRTC is not. Where host code alone uses them, leave their folder "
+        "out of include-dirs, and they are passed over; where kernels do, give these plain arrays or types of cuda::std"
+    ),
     r"(?:texture|surface) is not a template|identifier \"(?:texture|surface)\"": _NO_REFERENCES,
     r"--device-int128": "set options.device-int128 = true: nvcc for Linux has 128-bit integers unasked, NVRTC has not",
     r"annotation on lambda is not allowed": (

@@ -52,8 +52,6 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
 
         return compile_asked(job, space, error)
     except RefusalError as refusal:
-        if unit.options.get("device-as-default-execution-space"):
-            raise CompilationError(str(refusal)) from None
         from .reduction import compile_passing, refuse_host_code
 
         if unit.host_code == "error":
