@@ -101,7 +101,7 @@ ARROWS = {
     "hostcode.surroundings": "names tokens",
     "hostcode.tensortypes": "",
     "hostcode.tokens": "",
-    "hostcode.uncovering": "calls declarations passing surroundings tokens",
+    "hostcode.uncovering": "calls declarations passing pasting surroundings tokens",
     "installed": "libraries",
     "libraries": "",
     "instances": "advice errors hostcode manifest plan",

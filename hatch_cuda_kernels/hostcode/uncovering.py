@@ -12,6 +12,7 @@ from functools import cached_property
 from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, unqualified
 from .declarations import Declaration, Parser
 from .passing import PassedOver, Passing
+from .pasting import Pasting
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, WORD
 
@@ -176,8 +177,9 @@ def uncovering(
     others, a declaration without its body would be bound to what another file calls by that name.
     """
     rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
-    for found in files.values():
-        rest.add(Parser(found.data.decode("latin-1"), surroundings), asking)
+    parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
+    for parser in parsers:
+        rest.add(parser, asking)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
     rest.plain |= brought - rest.used
@@ -185,7 +187,9 @@ def uncovering(
     rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
     rest.used |= brought
     rest.instantiate(expressions)
-    pasted = any("##" in found.data.decode("latin-1") for found in files.values())
+    gone = {_plain(name) for found in files.values() for passing in found.passed for name in passing.name.split(", ")}
+    pasting = Pasting([parser.tokens for parser in parsers], surroundings)
+    pasted, asked = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
     for label, found in files.items():
         for passing in found.passed:
             names = [_plain(name) for name in passing.name.split(", ")]
@@ -195,11 +199,8 @@ def uncovering(
                 continue
             else:
                 passing_kind = passing.kind
-            words = rest.used if passing.signature is None else rest.asked.keys()
-            if any(
-                _is_taken(passing_kind, name, passing.signature, rest) or (pasted and _is_pasted(name, words))
-                for name in names
-            ):
+            made = pasted if passing.signature is None else asked
+            if any(name in made or _is_taken(passing_kind, name, passing.signature, rest) for name in names):
                 yield label, passing
 
 
@@ -239,7 +240,3 @@ def _is_operator_asked(sign: str, signature: Signature | None, rest: _Rest) -> b
     if sign in ("()", "=", "->", "&", ",") or not sign or sign[0].isalnum() or sign[0] in '_"':
         return rest.asks or signature is None
     return signature is None or any((sign[:1] if sign == "[]" else sign) in signs for signs in rest.signs)
-
-
-def _is_pasted(name: str, words: Collection[str]) -> bool:
-    return any(name[:cut] in words and name[cut:] in words for cut in range(1, len(name)))
