@@ -189,7 +189,7 @@ def uncovering(
     rest.instantiate(expressions)
     gone = {_plain(name) for found in files.values() for passing in found.passed for name in passing.name.split(", ")}
     pasting = Pasting([parser.tokens for parser in parsers], surroundings)
-    pasted, asked = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
+    pasted, called = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
     for label, found in files.items():
         for passing in found.passed:
             names = [_plain(name) for name in passing.name.split(", ")]
@@ -199,7 +199,7 @@ def uncovering(
                 continue
             else:
                 passing_kind = passing.kind
-            made = pasted if passing.signature is None else asked
+            made = pasted if passing.signature is None else called
             if any(name in made or _is_taken(passing_kind, name, passing.signature, rest) for name in names):
                 yield label, passing
 
