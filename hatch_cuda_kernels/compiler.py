@@ -58,6 +58,10 @@ def compile_job(job: CompileJob, space: Workspace, precompiled: Precompiled | No
             refuse_host_code(job, refusal)
             raise CompilationError(str(refusal)) from None
         return compile_passing(job, space, refusal)
+    if b"<<<" in unit.closure.files[unit.source].data and unit.host_code != "error":
+        from .reduction import compile_asked
+
+        return compile_asked(job, space, image)
     texts = {label: unit.closure.files[label].data for label in image.reads.files}
     warnings = caveats(job, texts, as_written=True)
     return dataclasses.replace(image, warnings=(*image.warnings, *warnings))

@@ -40,10 +40,10 @@ from .sources import join_label
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
 
-def compile_asked(job: CompileJob, space: Workspace, nothing: NoKernelError) -> CompiledImage:
-    """Compile a source as it is written that has no kernel but in templates, with the instances that it asks for.
+def compile_asked(job: CompileJob, space: Workspace, found: CompiledImage | NoKernelError) -> CompiledImage:
+    """Compile a source that NVRTC takes as it is written with the instances that it asks for, where nvcc alone sees it.
 
-    `nothing` is what is said where it asks for none, or the author lists them.
+    `found` is what comes out without them; it stays where there are none.
     """
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
@@ -54,22 +54,19 @@ def compile_asked(job: CompileJob, space: Workspace, nothing: NoKernelError) -> 
         asked = deduce(job, space, asked, around, passed)
     trial = _Trial(job, space, asked, as_written=True)
     written = {label: PassedOver(text) for label, text in texts.items()}
-    try:
+    with contextlib.suppress(NoKernelError):  # none of the instances compiles
         if asked.taken:
             trial.attempt_with_fewer_instances(written, trial.attempt(written))
-    except NoKernelError:
-        pass  # none of the instances compiles
-    if trial.image is None:
-        raise CompilationError(f"{nothing}{trial.instances.how_to_list(unit)}{_conditions(unit, around)}")
-    return dataclasses.replace(
-        trial.image,
-        reads=_reads_all(unit, trial.image),
-        warnings=(
-            *trial.image.warnings,
-            *trial.instances.left_open(job, trial.image.reads.files),
-            *caveats(job, texts, as_written=True),
-        ),
-    )
+    image = trial.image
+    if image is None and isinstance(found, NoKernelError):
+        raise CompilationError(f"{found}{trial.instances.how_to_list(unit)}{_conditions(unit, around)}")
+    if image is None:
+        assert isinstance(found, CompiledImage)
+        image = found
+    warnings = [*image.warnings, *trial.instances.left_open(job, image.reads.files)]
+    warnings += caveats(job, {label: texts[label] for label in image.reads.files}, as_written=True)
+    reads = _reads_all(unit, image) if asked.mentions else image.reads
+    return dataclasses.replace(image, reads=reads, warnings=tuple(warnings))
 
 
 def _conditions(unit: Unit, around: Surroundings) -> str:

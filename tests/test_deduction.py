@@ -112,6 +112,25 @@ def test_launches_that_are_not_for_nvrtc(tmp_path: Path, host: str) -> None:
     assert image.reads.files.keys() == {"k.cu"}
 
 
+def test_launches_that_are_not_for_nvrtc_beside_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source with kernels of its own does not lose the instances that it asks nvcc for; one that asks for none, or
+    names a launch in a comment alone, is compiled once."""
+    tried: list[int] = []
+
+    def counted(job: CompileJob, space: Workspace, shown: Shown) -> CompiledImage:
+        tried.append(len(shown.expressions))
+        return compile_shown(job, space, shown)
+
+    monkeypatch.setattr("hatch_cuda_kernels.reduction.compile_shown", counted)
+    own = SCALE + "__global__ void k(int *x) { x[0] = 1; } // k<<<1, 1>>>(x)\n"
+    assert set(compiled(tmp_path, own).kernels) == {"k"} and not tried
+    hidden = "#ifndef __CUDACC_RTC__\nvoid f(float *x, int *y) { scale<<<1, 1>>>(x, 1); k<<<1, 1>>>(y); }\n#endif\n"
+    assert set(compiled(tmp_path, own + hidden).kernels) == {"k", "scale<float>"} and tried == [1]
+    bad = hidden.replace("f(float *x, int *y)", "f(vendor::Array x, int *y)")
+    image = compiled(tmp_path, own + bad)
+    assert set(image.kernels) == {"k"} and "k.cu(4): scale (" in image.warnings[-1]
+
+
 def test_launches_that_are_not_for_nvrtc_may_be_refused(tmp_path: Path) -> None:
     """Where none of them compiles, or host code is refused, nothing comes out but the error that says so."""
     bad = "template <typename T> __global__ void k(T *x) { static_assert(sizeof(T) == 1); }\n"
