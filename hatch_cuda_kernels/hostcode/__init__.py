@@ -7,18 +7,18 @@ second out of the first. A text keeps its shape: what goes becomes white space, 
 stay, so that every other token keeps its line and column. A declaration that carries an execution or memory space
 stays as it is, and what is not understood stays as well, for the compiler to judge.
 
-The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `surroundings` of all files -> `expansion`
-of what macros declare -> `passing`, which decides about each declaration -> `editing`. `prelude` is what nvcc gives
-unasked. `launches` tells which kernels host code starts; `sites` -> `meanings` -> `mentions`, which instances of
-templates it asks for. All of it is a function of the files' texts, without headers and without a table of types, so
-that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not: those whose
-arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of the host have,
-as far as that is known, and as anything where it is not. `reach` tells what no kernel can reach, over all files,
-where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which macros only instantiate
-classes. `settling` has the last resort for what cannot be told from the text, such as a type that only a header of
-the host declares: it goes by the compiler's own messages. `uncovering` finds what may not go, since a name would then
-mean another thing; `calls` tells it what code asks of functions that it cannot call. `choices` and `standard` find
-what means another thing to nvcc; `hidden`, on what conditions there are kernels.
+The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `surroundings` of all files ->
+`expansion` of what macros declare -> `verdicts` about each declaration -> `passing` -> `editing`. `prelude` is what
+nvcc gives unasked. `launches` tells which kernels host code starts; `sites` -> `meanings` -> `mentions`, which
+instances of templates it asks for. All of it is a function of the files' texts, without headers and without a table
+of types, so that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not:
+those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of
+the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
+reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
+macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
+that only a header of the host declares: it goes by the compiler's own messages. `uncovering` finds what may not go,
+since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot call.
+`choices` and `standard` find what means another thing to nvcc; `hidden`, on what conditions there are kernels.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.

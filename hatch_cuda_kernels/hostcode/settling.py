@@ -82,7 +82,7 @@ def settle(
         results = {label: amendment.run() for label, amendment in passes.items()}
         log, count = attempt(results), 1
     if sliced or log is not None:
-        states = {label: amendment.state for label, amendment in passes.items()}
+        states = {label: amendment.state.verdicts for label, amendment in passes.items()}
         for label, reach in find_unreached(states, surroundings, expressions).items():
             passes[label].reach = reach
         first, sliced = results, True
@@ -208,7 +208,7 @@ class _Amendment:
                 if declaration.kind in ("alias", "other"):
                     return declaration
                 continue
-            if declaration.instantiation and declaration.name in self.state.device_names:
+            if declaration.instantiation and declaration.name in self.state.verdicts.device_names:
                 continue
             if declaration.kind == "macro" and not self._of_the_host(declaration):
                 continue
@@ -218,7 +218,7 @@ class _Amendment:
     def _stays_declared(self, declaration: Declaration) -> bool:
         """Whether only the definition goes: of a class that is no specialisation."""
         special = self.parser.is_at(declaration.name_at + 1, "<")
-        return not special and self.state.stays_declared(declaration)
+        return not special and self.state.verdicts.stays_declared(declaration)
 
     def _may_uncover(self, declaration: Declaration, line: int) -> bool:
         """Whether a declaration can go though others of its name would come into sight.

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The declarations of a file with the names that they are found by, and those that they mention."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from .calls import split_arguments
+from .declarations import Declaration
+from .instantiating import instantiated
+from .tokens import NUMBER, WORD
+from .verdicts import Verdicts
+
+__all__ = ["Reader", "Unit"]
+
+_SUFFIX = re.compile(r'operator"[^"]*"\s*(\w+)')
+_OF_NUMBER = re.compile(r"[A-Za-z_]\w*$")
+
+
+@dataclass(eq=False)
+class Unit:
+    """A declaration at namespace level, or a function of the host in a class."""
+
+    label: str
+    made: Declaration
+    names: Collection[str]
+    """Names that it can be found by; without any, it is found from where it stands."""
+    path: tuple[str, ...]
+    words: frozenset[str]
+    """What it mentions."""
+    plain: frozenset[str] = frozenset()
+    """What of that does not only qualify another word."""
+    root: bool = False
+    weak: bool = False
+    """Whether it keeps nothing that it mentions: only the host can call it."""
+    owner: Unit | None = None
+    """The class that it is a member of."""
+    special: bool = False
+    """Whether it is a specialisation, `template <>`."""
+    constants: bool = False
+    """Whether it is a class of the host that is only declared, and has constants."""
+    needs: Collection[str] = ()
+    """Of a specialisation, classes of the files without which nothing can ask for it."""
+    kept: bool = False
+
+
+class Reader:
+    """The units of one file. `members` are classes of all files with names of functions that they have for the host."""
+
+    def __init__(self, label: str, verdicts: Verdicts, members: Collection[tuple[str, str]]) -> None:
+        self.label, self.verdicts, self.parser, self.members = label, verdicts, verdicts.parser, members
+        self.definitions: set[int] = set()
+        """Definitions, out of their classes, of members that are host code."""
+        self.parameters = {index for made in self.parser.declarations for index in self._parameters(made)}
+        """Where words are parameters of the templates around them."""
+
+    def outside(self) -> set[str]:
+        """The words that stand in no declaration."""
+        covered = bytearray(len(self.parser.tokens))
+        for made in self.parser.declarations:
+            last = made.body if made.kind == "scope" else made.last
+            covered[made.first : last + 1] = b"\1" * (last + 1 - made.first)
+        return {t.text for index, t in enumerate(self.parser.tokens) if t.kind == WORD and not covered[index]}
+
+    def inline_spaces(self) -> Iterator[str]:
+        """The namespaces whose names need not be mentioned."""
+        tokens = self.parser.tokens
+        for made in self.parser.declarations:
+            words = [token.text for token in tokens[made.first : made.body]] if made.kind == "scope" else []
+            yield from words if "inline" in words else ()
+
+    def units(self) -> Iterator[Unit]:
+        """All that may go, and all that keeps something."""
+        members: dict[Declaration, list[Declaration]] = {}
+        tops: dict[Declaration, Declaration] = {}
+        for made in self.parser.declarations:
+            tops[made] = made if made.parent is None else tops[made.parent]
+            members.setdefault(tops[made], []).append(made)
+        for top, those in members.items():
+            if top.kind == "scope":
+                continue
+            if self._is_definition(top):
+                self.definitions.add(top.first)
+            elif (end := self._end(top)) > top.first:
+                yield from self._units_of(top, end, [member for member in those if top.first < member.first < end])
+
+    def _units_of(self, top: Declaration, end: int, members: Sequence[Declaration]) -> Iterator[Unit]:
+        path = self.parser.paths[top]
+        weak = dict.fromkeys(member for member in members if self._is_weak(member))
+        hidden = [(member.first, member.last + 1) for member in weak]
+        hidden += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
+        hidden += [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
+        unit = Unit(self.label, top, self._names(top), path, *self._words(top.first, end, hidden))
+        unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
+        unit.special = self.verdicts.is_special(top)
+        unit.constants = top.kind == "class" and end < top.last and any(self.verdicts.constants(top))
+        if top.kind == "macro" and unit.names:
+            unit.words = instantiated(self.parser, top).words
+        unit.needs = self._needs(top) if unit.special else ()
+        yield unit
+        for member in weak:
+            words, plain = self._words(member.first, self._end(member), ())
+            yield Unit(self.label, member, (), path, words, plain, weak=True, owner=unit)
+
+    def _end(self, made: Declaration) -> int:
+        """One past what is left of a declaration."""
+        verdict = self.verdicts.of(made)
+        if verdict == "cut":
+            after = self.verdicts.after_name(made)
+            return made.first if after is None else after
+        if verdict == "type":
+            return self.parser.match[made.body] + 1
+        if verdict in ("go", "erase") and self.verdicts.can_erase(made):
+            return made.erasable
+        return made.last + 1
+
+    def _is_weak(self, made: Declaration) -> bool:
+        guide = made.name_at == made.specifiers or self.parser.is_at(made.name_at - 1, "explicit")
+        weak = made.kind == "function" and self.verdicts.of(made) in ("go", "erase") and not made.is_vital
+        return weak and (made.parent is not None or not guide)
+
+    def _is_definition(self, made: Declaration) -> bool:
+        """Whether it defines a member of a class of any file that is host code."""
+        return (
+            made.kind == "function"
+            and (self.verdicts.owner(made) or "", made.name) in self.members
+            and not made.device
+            and not made.instantiation
+            and not made.words & {"constexpr", "consteval"}
+        )
+
+    def _is_root(self, made: Declaration, end: int, members: Sequence[Declaration]) -> bool:
+        if made.kind == "function":
+            return made.device or self.verdicts.has_unknown_specifier(made)
+        if made.kind in ("other", "macro"):
+            return not self._names(made)
+        functions = [member for member in members if member.kind == "function"]
+        inside = sum(self._spaces(member.first, member.last + 1) for member in functions)
+        entries = any("__global__" in self.parser.surroundings.expanded(member.words) for member in functions)
+        return entries or self._spaces(made.first, end) > inside
+
+    def _spaces(self, first: int, end: int) -> int:
+        """How many words in a range put something on the device."""
+        return self.parser.space_before[end] - self.parser.space_before[first]
+
+    def _names(self, made: Declaration) -> Collection[str]:
+        parser = self.parser
+        if made.kind == "function" and made.name.startswith("operator"):
+            suffix, owner = _SUFFIX.match(made.name), self.verdicts.owner(made)
+            return [suffix[1], f'""{suffix[1]}'] if suffix else [owner] if owner else []
+        following = parser.next_of(made.first)
+        if made.kind == "other":  # `struct S;`
+            plain = parser.tokens[made.first].text in ("struct", "class", "union") and parser.next_of(following)
+            return [parser.tokens[following].text] if plain == made.last else []
+        if made.kind == "macro":
+            return instantiated(parser, made).templates
+        if parser.is_at(made.first, "using") and parser.is_at(following, "namespace"):
+            return []
+        names = parser.declared_names(made)
+        if any(name.startswith("operator") for name in names):
+            return []
+        if made.kind == "enum":
+            names += [t.text for t in parser.tokens[made.first : made.last] if t.kind == WORD]
+        return names
+
+    def _needs(self, made: Declaration) -> list[str]:
+        """The names of types that a specialisation is for, as far as they stand there plainly."""
+        opened = made.name_at + 1
+        closed = self.parser.angle(opened, made.last) if self.parser.is_at(opened, "<") else None
+        found: list[str] = []
+        for part in split_arguments(self.parser, opened, opened if closed is None else closed):
+            words = [token.text for token in itertools.takewhile(lambda t: t.text not in ("<", "*", "&"), part)]
+            plain = [word for word in words if word not in ("const", "typename", "struct", "class", "::")]
+            rest = [token.text for token in part[len(words) :]]
+            if plain and (not rest or rest[0] in "*&" or rest[-1] == ">"):
+                found.append(plain[-1])
+        return found
+
+    def _is_friend(self, made: Declaration) -> bool:
+        """Whether it makes a class a friend, which declares nothing: `friend class S;`."""
+        return self.parser.is_at(made.first, "friend") and made.last - made.first == 3
+
+    def _parameters(self, made: Declaration) -> Iterator[int]:
+        """Where a template names its parameters: a word that nothing qualifies means nothing else there."""
+        parser, index = self.parser, made.first
+        names: set[str] = set()
+        while made.template and parser.is_at(index, "template") and parser.is_at(parser.next_of(index), "<"):
+            opened = parser.next_of(index)
+            closed = parser.angle(opened, made.last)
+            if closed is None:
+                break
+            for part in split_arguments(parser, opened, closed):
+                named = list(itertools.takewhile(lambda token: token.text != "=", part))
+                if len(named) > 1 and named[-1].kind == WORD and named[-2].text != "::":
+                    names.add(named[-1].text)
+            index = parser.next_of(closed)
+        for index in range(made.first, made.last) if names else ():
+            if parser.tokens[index].text in names and parser.tokens[index - 1].text != "::":
+                yield index
+
+    def _words(self, first: int, end: int, hidden: Sequence[tuple[int, int]]) -> tuple[frozenset[str], frozenset[str]]:
+        """The words from one token to another that can mean something at namespace level; and those of them that do not
+        only qualify another one."""
+        parser, tokens = self.parser, self.parser.tokens
+        found: set[str] = set()
+        plain: set[str] = set()
+        skipped = dict(hidden)
+        index = first
+        while index < end:
+            if skipped.get(index, index) > index:
+                index = skipped[index]
+                continue
+            token = tokens[index]
+            if token.kind == WORD and index not in self.parameters:
+                qualifies = parser.is_at(index + 1, "::")
+                if qualifies or tokens[index - 1].text not in (".", "->"):
+                    found.add(token.text)
+                    plain.update(() if qualifies else (token.text,))
+            elif token.kind == NUMBER and (suffix := _OF_NUMBER.search(token.text)):
+                found.add(f'""{suffix[0]}')
+            index += 1
+        return frozenset(found), frozenset(plain)
