@@ -126,8 +126,8 @@ def cutlass(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"
     ours = str(TESTS.parent)
-    release = "==13.0.*"
-    needed = [f"nvidia-cuda-{name}{release}" for name in ("nvrtc", "cccl", "crt", "runtime", "nvcc")]
+    names = "cuda-nvrtc cuda-cccl cuda-crt cuda-runtime cuda-nvcc nvvm"
+    needed = [f"nvidia-{name}==13.0.*" for name in names.split()]
     run(
         python,
         "-m",

@@ -15,15 +15,16 @@ __all__ = ["host_choices"]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
-    |__clang__|_MSC_VER|__GNU[CG]__|__(?:GNUC|GCC|GXX|GLIBCXX)_\w+|__VERSION__|__DEPRECATED|__NO_INLINE__
+    |__GNU[CG]__|__(?:GNUC|GCC|GXX|GLIBCXX)_\w+|__VERSION__|__DEPRECATED|__NO_INLINE__
     |(?:__)?(?:linux|unix)(?:__)?|__gnu_linux__|__ELF__|_GNU_SOURCE
-    |__(?:x86_64|amd64|k8|aarch64|i386)(?:__)?|__(?:code_model|ARM)_\w+|__(?:SSE|MMX|AVX|FMA)\w*__|__FXSR__|__SEG_[FG]S
+    |__(?:x86_64|amd64|k8|aarch64|i386)(?:__)?|__(?:code_model|ARM)_\w+|__(?:SSE2?(?:_MATH)?|MMX(?:_WITH_SSE)?)__|__FXSR__|__SEG_[FG]S
     |__(?:pic|pie|PIC|PIE)__|_LP64|__BYTE_ORDER__|__FLOAT_WORD_ORDER__|__ORDER_\w+_ENDIAN__|__BIGGEST_ALIGNMENT__
     |__SIZEOF_\w+__|__(?:U?INT|S?CHAR|SHRT|LONG|WCHAR|WINT|SIZE|PTRDIFF|SIG_ATOMIC|B?FLT|L?DBL|DEC)\w*__|__U?INT\w+_C
     |__STRICT_ANSI__|__FINITE_MATH_ONLY__|__ATOMIC_\w+|__(?:REGISTER|USER_LABEL)_PREFIX__|__HAVE_SPECULATION_SAFE_VALUE
     |_STDC_PREDEF_H|__STDCPP_THREADS__|__STDC_(?:IEC|ISO|UTF)_\w+|__cpp_(?:rvalue_reference|runtime_arrays|template_auto)
 """
-"""What the compilers themselves define, one and not the other."""
+"""What the compilers themselves define, one and not the other; of the host's compiler, what it defines unasked: neither
+has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""
 _OF_HEADERS = r"""
     NAN|INFINITY|MAXFLOAT|SNANF?|M_\w+f|FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL|ILOGB\w+)|MATH_ERR\w+|math_errhandling
     |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
