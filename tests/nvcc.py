@@ -177,7 +177,7 @@ def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dic
     objects = _Objects(ours), _Objects(theirs)
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
     for name in sorted(right.keys() - left.keys()):
-        found[name] = WIDE if re.match(r"_ZN(?:3cub|6thrust)", name) else "only with nvcc"
+        found[name] = WIDE if re.match(r"_ZN(?:\d+[a-z_]+?)?(?:3cub|6thrust)", name) else "only with nvcc"
     for name in sorted(left.keys() & right.keys()):
         one, other = left[name], right[name]
         if one.parameters != other.parameters:
