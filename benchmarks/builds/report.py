@@ -57,8 +57,8 @@ to the hook's in the same scenario, so more than one means that the hook is quic
 builds a clean checkout as it does cold. The hook's images are those of the bare NVRTC loop, byte by byte.
 
 The edit adds a comment. ccache sees through that, since it digests what the preprocessor makes of a source; the hook
-digests files, and compiles what reads the header. The set `cute` includes CUTLASS, whose headers the hook reads,
-searches for includes and digests in every build, as it knows them for the project's own.
+digests files, and compiles what reads the header. The set `cute` includes CUTLASS, whose headers the hook knows for the
+project's own: it reads and digests them in every build, and remembers what they could include.
 
 ![Times of all ways](builds.svg)
 
