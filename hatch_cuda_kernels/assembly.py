@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,19 +24,19 @@ from .manifest import (
 from .modules import ModuleSpec, match_patterns
 from .plan import CompileJob, PlacedImage, Unit
 from .sbom import Origin
-from .sources import ProjectTree
+from .sources import ProjectTree, SourceFile
 from .toolchain import Toolchain
 from .variants import image_stem
 
 __all__ = ["assemble", "image_file", "origins_of", "shipped_files"]
 
 
-def shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str) -> dict[str, dict[str, bytes]]:
-    """Package -> label -> bytes of everything that the run-time fallback may compile from."""
-    shipped: dict[str, dict[str, bytes]] = {}
+def shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str) -> dict[str, dict[str, SourceFile]]:
+    """Package -> label -> everything that the run-time fallback may compile from."""
+    shipped: dict[str, dict[str, SourceFile]] = {}
     for unit in units:
         files = shipped.setdefault(unit.package, {})
-        files.update({label: file.data for label, file in unit.closure.files.items()})
+        files.update(unit.closure.files)
     problems: list[str] = []
     extra = match_patterns(config.headers, root, f"{where}.headers", problems) if config.headers else []
     if problems:
@@ -47,7 +46,7 @@ def shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str)
         file = tree.open(label)
         for files in shipped.values():
             if file is not None:
-                files.setdefault(label, file.data)
+                files.setdefault(label, file)
     return shipped
 
 
@@ -62,7 +61,7 @@ def assemble(
     jobs: Sequence[CompileJob],
     images: Mapping[CompileJob, PlacedImage],
     toolchain: Toolchain,
-    shipped: Mapping[str, Mapping[str, bytes]] | None,
+    shipped: Mapping[str, Mapping[str, SourceFile]] | None,
 ) -> dict[str, tuple[Manifest, dict[str, bytes]]]:
     """Package -> its manifest, and the sources that it lists, by their paths beside it."""
     by_unit: dict[Unit, dict[CompileJob, PlacedImage]] = {}
@@ -80,10 +79,10 @@ def assemble(
         members = sorted((_relocate(module, prefix) for module in members), key=lambda module: module.name)
         fallback, beside = None, {}
         if shipped is not None:
-            sources = {posixpath.normpath(prefix + label): data for label, data in sources.items()}
+            sources = {posixpath.normpath(prefix + label): file for label, file in sources.items()}
             _check_shippable(sources)
-            beside = {posixpath.join(SOURCE_DIRECTORY, path): data for path, data in sources.items()}
-            fallback = Fallback(files={path: _shipped(data) for path, data in sorted(sources.items())})
+            beside = {posixpath.join(SOURCE_DIRECTORY, path): file.data for path, file in sources.items()}
+            fallback = Fallback(files={path: _shipped(file) for path, file in sorted(sources.items())})
         manifest = Manifest(package=package, release=toolchain.release, modules=tuple(members), fallback=fallback)
         found[package] = (manifest, beside)
     return found
@@ -116,8 +115,8 @@ def _check_shippable(paths: Iterable[str]) -> None:
             ) from None
 
 
-def _shipped(data: bytes) -> ShippedFile:
-    return ShippedFile(size=len(data), sha256=hashlib.sha256(data).hexdigest())
+def _shipped(file: SourceFile) -> ShippedFile:
+    return ShippedFile(size=len(file.data), sha256=file.sha256)
 
 
 def _relocate(module: Module, prefix: str) -> Module:
