@@ -194,6 +194,16 @@ MEANS_40 = {
     "template <class Op> __device__ int f() { return ::Op::n; }\n" + KERNEL % "f<int>()",
     "a base that a member access names": "struct A { int n; };\nstruct B : A { int n; };\n"
     "__device__ int f(B b) { b.A::n = 40; b.n = 1; return b.A::n; }\n" + KERNEL % "f(B())",
+    "a friend that a class without a name defines": "struct A { int v; };\n__device__ int area(A const &);\n"
+    "struct Ops { friend __device__ int area(A const &a) { return a.v * 4; } };\n" + KERNEL % "area(A{10})",
+    "a friend that an instantiation defines": "template <int N> struct Slot { friend constexpr auto peek(Slot<N>); };\n"
+    "template <int N, class T> struct Fill { friend constexpr auto peek(Slot<N>) { return T{}; } };\n"
+    "template struct Fill<1, short>;\nconstexpr auto peek(Slot<1>);\ntemplate <class T> struct V_ { };\n"
+    "template <class T, class = V_<void>> struct has { static constexpr int v = 1; };\n"
+    "template <class T> struct has<T, V_<decltype(void(peek(T{})))>> { static constexpr int v = 40; };\n"
+    + KERNEL % "has<Slot<1>>::v",
+    "a name over two lines": "struct Trait { static constexpr int v = 1; };\nnamespace in { struct Tra\\\nit "
+    "{ static constexpr int v = 40; };\n" + KERNEL % "Trait::v" + "}\n",
     "loops over ranges": "namespace lib { struct R { int n; };\n"
     "constexpr const int *begin(const R &r) { return &r.n; }\n"
     "constexpr const int *end(const R &r) { return &r.n + 1; } }\n"
@@ -208,6 +218,18 @@ def test_meanings_stay(tmp_path: Path, text: str) -> None:
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
     assert b", 40;" in image.data
     assert "Handle" in {omission.name for omission in image.passed_over}
+
+
+def test_enumerators_of_another_file(tmp_path: Path) -> None:
+    """What an include in the middle of a declaration brings is not looked for: the declaration stays."""
+    text = (
+        'const int Sub = 1;\nnamespace in {\nenum Op {\n#define X(n, v) n = v + 36,\n#include "ops.def"\n#undef X\n};\n'
+    )
+    write(
+        tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{text}{KERNEL % 'Sub'}}}\n", "ops.def": "X(Sub, 4)\n"}
+    )
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    assert b", 40;" in image.data
 
 
 LAYER = (

@@ -17,6 +17,8 @@ C++ finds a declaration without its name being there, this holds by the followin
   that could be inherited and hide an outer name is kept. Enumerators are names of their enumeration.
 - A class that is mentioned nowhere has no objects in what is kept; so neither its members nor its conversions,
   constructors or specialisations for it alone take part in anything.
+- A function that a class makes its friend is one of the namespace: where anything else declares it, the class is kept
+  with its name. What an `#include` in the middle of a declaration brings is not looked for: such a declaration is kept.
 - Names that the language or a library looks up unasked (`begin`, `get`, `swap`) count as mentioned. A literal operator
   is mentioned by its suffix, a deduction guide by its class.
 - Of a class of the host that is never named but for its members, constants are left: nothing has it as a type, so that
@@ -32,6 +34,7 @@ without making them, so `uncovering` decides about each of those as about anythi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,6 +80,8 @@ def find_unreached(
                 members[member] = members.get(member, False) or made.device
     host = frozenset(member for member, device in members.items() if not device)
     readers = {label: Reader(label, state, host) for label, state in files.items()}
+    if any(reader.has_split_words() for reader in readers.values()):
+        return dict.fromkeys(files, Reach())
     units = [unit for reader in readers.values() for unit in reader.units()]
     closure = _Closure(units, Pasting([state.parser.tokens for state in files.values()], surroundings), surroundings)
     for reader in readers.values():
@@ -116,7 +121,10 @@ class _Closure:
         self.by_name: dict[str, list[Unit]] = {}
         self.by_space: dict[str, list[Unit]] = {}
         self.by_need: dict[str, list[Unit]] = {}
+        declared = Counter(name for unit in units for name in {*unit.names, *unit.friends})
         for unit in units:
+            if unit.names and unit.friends:
+                unit.names = [*unit.names, *(name for name in unit.friends if declared[name] > 1)]
             for name in unit.names:
                 self.by_name.setdefault(name, []).append(unit)
             for space in unit.path:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from .calls import split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
-from .tokens import NUMBER, WORD
+from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD
 from .verdicts import Verdicts
 
 __all__ = ["Reader", "Unit"]
 
 _SUFFIX = re.compile(r'operator"[^"]*"\s*(\w+)')
+_SPLICE = re.compile(r"(?:\\[ \t]*\r?\n)+")
 _OF_NUMBER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -29,6 +30,8 @@ class Unit:
     made: Declaration
     names: Collection[str]
     """Names that it can be found by; without any, it is found from where it stands."""
+    friends: Collection[str]
+    """Functions that it declares as friends: they are the namespace's, where anything else declares them."""
     path: tuple[str, ...]
     words: frozenset[str]
     """What it mentions."""
@@ -66,6 +69,15 @@ class Reader:
             covered[made.first : last + 1] = b"\1" * (last + 1 - made.first)
         return {t.text for index, t in enumerate(self.parser.tokens) if t.kind == WORD and not covered[index]}
 
+    def has_split_words(self) -> bool:
+        """Whether the end of a line divides a name, which is read as two then."""
+        text = self.parser.text
+        return any(
+            _SPLICE.fullmatch(text, one.end, other.start)
+            for one, other in itertools.pairwise(self.parser.tokens)
+            if one.kind == WORD and other.kind in (WORD, NUMBER)
+        )
+
     def inline_spaces(self) -> Iterator[str]:
         """The namespaces whose names need not be mentioned."""
         tokens = self.parser.tokens
@@ -94,7 +106,8 @@ class Reader:
         hidden = [(member.first, member.last + 1) for member in weak]
         hidden += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
         hidden += [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
-        unit = Unit(self.label, top, self._names(top), path, *self._words(top.first, end, hidden))
+        friends = [m.name for m in members if m.kind == "function" and "friend" in self._head(m)]
+        unit = Unit(self.label, top, self._names(top), friends, path, *self._words(top.first, end, hidden))
         unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
         unit.special = self.verdicts.is_special(top)
         unit.constants = top.kind == "class" and end < top.last and any(self.verdicts.constants(top))
@@ -104,7 +117,11 @@ class Reader:
         yield unit
         for member in weak:
             words, plain = self._words(member.first, self._end(member), ())
-            yield Unit(self.label, member, (), path, words, plain, weak=True, owner=unit)
+            yield Unit(self.label, member, (), (), path, words, plain, weak=True, owner=unit)
+
+    def _head(self, made: Declaration) -> Collection[str]:
+        """The words before the name of a function."""
+        return {token.text for token in self.parser.tokens[made.first : made.name_at]}
 
     def _end(self, made: Declaration) -> int:
         """One past what is left of a declaration."""
@@ -134,6 +151,8 @@ class Reader:
         )
 
     def _is_root(self, made: Declaration, end: int, members: Sequence[Declaration]) -> bool:
+        if any(INCLUDE.match(token.text) for token in self.parser.tokens[made.first : end] if token.kind == DIRECTIVE):
+            return True  # what it declares stands in another file: `enum { ... #include "list.def" ... };`
         if made.kind == "function":
             return made.device or self.verdicts.has_unknown_specifier(made)
         if made.kind in ("other", "macro"):
