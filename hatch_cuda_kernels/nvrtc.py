@@ -511,7 +511,8 @@ class Stage:
             for name in sorted(spelled):
                 if os.path.isabs(name) and os.path.isfile(name):
                     raise self._outside(name)
-        return self._reads(set(unit.closure.files), {ANY_HEADER} if self.installed else set())
+        reads = self._reads(set(unit.closure.files), {ANY_HEADER} if self.installed else set())
+        return dataclasses.replace(reads, told=not self.traceable)
 
     def _outside(self, path: str) -> CompilationError:
         return CompilationError(

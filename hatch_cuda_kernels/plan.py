@@ -186,6 +186,8 @@ class Reads:
     """Toolkit headers that came from installed wheels, as `#include` names them -> SHA-256 in hex."""
     missing: tuple[str, ...] = ()
     """Headers that a read project file asks for and that neither project nor toolkit has."""
+    told: bool = field(default=True, compare=False)
+    """Whether the compiler said what it read; else this is all that it could have."""
 
     def to_dict(self) -> dict[str, Any]:
         """As a cache record has it."""

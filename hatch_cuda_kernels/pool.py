@@ -171,6 +171,9 @@ class _Run:
             return result
         if not isinstance(result, CompiledImage):
             return ToolchainError(f"{job}: a worker gave {type(result).__name__} for an image")
+        if not result.reads.told and worker.compiled > 1 and not self._stopped:
+            worker.stop()  # what it compiled before can cost the trace; what was read must not depend on that
+            return self._result(task, worker)
         return result
 
     def _died(self, job: CompileJob, code: int | None) -> CompilationError:

@@ -131,6 +131,8 @@ class Worker:
         self._lock = threading.Lock()
         self.prefix: str | None = None
         """Key of the prefix that the process has compiled."""
+        self.compiled = 0
+        """How many jobs the process has compiled."""
 
     @property
     def pid(self) -> int | None:
@@ -156,6 +158,7 @@ class Worker:
             pickle.dump(request, process.stdin)
             process.stdin.flush()
             result: object = pickle.load(process.stdout)
+            self.compiled += isinstance(request, Request)
             if isinstance(request, Request) and request.prefix is not None:
                 self.prefix = request.prefix.key
             return result
@@ -194,7 +197,7 @@ class Worker:
     def stop(self) -> None:
         """End the process now."""
         with self._lock:
-            process, self._process, self.prefix = self._process, None, None
+            process, self._process, self.prefix, self.compiled = self._process, None, None, 0
         if process is not None:
             process.kill()
             process.wait()

@@ -21,7 +21,7 @@ from hatch_cuda_kernels.costs import Cost
 from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
-from hatch_cuda_kernels.pool import Pool
+from hatch_cuda_kernels.pool import Pool, compile_all
 from hatch_cuda_kernels.worker import Worker
 
 SLOW = "template <int N> struct S {\n"
@@ -134,3 +134,24 @@ def test_workers_are_what_the_system_kills_first(tmp_path: Path) -> None:
         (worker,) = pids(found)
         assert Path(f"/proc/{worker}/oom_score_adj").read_text().strip() == "1000"
         assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
+
+
+def test_what_was_compiled_before_does_not_count(tmp_path: Path) -> None:
+    """A header that includes itself can cost a process its trace; the next reads are those of a compile alone."""
+    kernel = 'extern "C" __global__ void k(unsigned *p) { unsigned v = 1;\n%s p[0] = v; }\n'
+    files = {
+        "a/k.cu": kernel % '#define H "b.h"\n#include <d.h>\n',
+        "a/base/d.h": '#if __INCLUDE_LEVEL__ < 4\n#include "d.h"\n#define I "c.h"\n#endif\n',
+        "b/k.cu": kernel % '#include "b.h"\n',
+        "b/base/b.h": '#include "a.h"\n#if __has_include(<sub/b.h>)\nv = v * 3;\n#endif\nv += 1;\n',
+        "b/base/a.h": "#define O <absent.h>\n#if __has_include(O)\nv += 1;\n#endif\n",
+        "b/base/sub/b.h": "v += 1;\n",
+    }
+    write(tmp_path, files)
+    jobs = [make_job(tmp_path, f"{name}/k.cu", include_dirs=[f"{name}/base"], toolkit_headers="auto") for name in "ab"]
+    with workspace() as space:
+        together = dict(compile_all(jobs, space, workers=1))
+        alone = dict(compile_all(jobs[1:], space, workers=1))
+    (one, other) = (results[jobs[1]] for results in (together, alone))
+    assert isinstance(one, CompiledImage) and isinstance(other, CompiledImage)
+    assert one.reads == other.reads and set(one.reads.files) == {"b/k.cu", "b/base/b.h", "b/base/a.h"}
