@@ -53,7 +53,9 @@ def test_no_more_workers_than_work(tmp_path: Path) -> None:
         images = dict(found.compile(jobs, space, lambda job: Cost(0.05, 1 << 20)))
         assert all(isinstance(image, CompiledImage) for image in images.values())
         assert pids(found) == [first]
-        list(found.compile(jobs[:2], space, lambda job: Cost(5.0, 1 << 20)))
+        write(tmp_path, {f"long{n}.cu": SLOW.replace("27", "14") for n in range(2)})
+        long = [make_job(tmp_path, f"long{n}.cu") for n in range(2)]  # the second worker comes before the first is done
+        list(found.compile(long, space, lambda job: Cost(5.0, 1 << 20)))
         assert len(pids(found)) == 2
     assert pids(found) == []
 
