@@ -102,6 +102,10 @@ def _self_contained(unit: Unit) -> bool:
         inside = [label[len(folder) :].lstrip("/") for folder in unit.include_dirs if label.startswith(f"{folder}/")]
         if any(map(_LIBRARIES.match, [label, *inside])):
             return False
+    if any(
+        include.spelling.startswith("curand") for file in unit.closure.files.values() for include in file.scan.includes
+    ):
+        return False  # its headers name their macros as anyone does: QUALIFIERS, THREAD_NUM
     bodies: dict[bytes, list[bytes]] = {}
     deciding: set[bytes] = set()
     for name, value in unit.defines.items():

@@ -32,6 +32,7 @@ Result = CompiledImage | CudaKernelsError
 
 _WORTH_A_WORKER = 0.3
 """Seconds of work from which on another worker pays."""
+_PULSE = 0.25
 _MARGIN = 0.9
 """Share of the machine's free memory that compiles may fill."""
 _LITTLE_ROOM = 1 << 20
@@ -78,7 +79,7 @@ class Pool:
             thread.start()
         try:
             for _ in jobs:
-                yield run.results.get()
+                yield run.next_result()
         except BaseException:
             run.stop()
             self.close()
@@ -109,6 +110,12 @@ class _Run:
         self._timeout = timeout
         self._changed = threading.Condition()
         self._stopped = False
+
+    def next_result(self) -> tuple[CompileJob, Result]:
+        """The next job that is done; looks up at times, since a signal just before an endless wait is lost in it."""
+        while True:
+            with suppress(queue.Empty):
+                return self.results.get(timeout=_PULSE)
 
     def stop(self) -> None:
         """Take no further job."""

@@ -55,7 +55,7 @@ class Request:
 
 def main() -> None:
     """A worker's life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal's processes; the build tells us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where Ctrl-C reaches all of a console's processes, as on Windows
     offer_to_be_killed()
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the results
@@ -184,7 +184,10 @@ class Worker:
             if self._process is None:
                 path = [entry if entry else os.getcwd() for entry in sys.path]
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _START.format(path=path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                    [sys.executable, "-c", _START.format(path=path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,  # Ctrl-C is the build's, which ends its workers
                 )
             return self._process
 

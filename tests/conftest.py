@@ -23,7 +23,8 @@ REPOSITORY = Path(__file__).parent.parent
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs a trace of headers first: after some errors NVRTC's trace names no header any more in that process."""
-    items.sort(key=lambda item: item.path.name not in ("test_prefix.py", "test_names.py"))
+    first = ("test_headerlist.py", "test_names.py", "test_prefix.py")
+    items.sort(key=lambda item: item.path.name not in first)
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
 def test_what_went_with_the_host_code(tmp_path: Path) -> None:
     """Device code that misses what was passed over is told where that is, and why it went."""
     text = "#include <string>\ntexture<float, 1> grid;\nstruct Plan { enum Kind { FAST }; std::string name; };\n"
-    text += BODY.format("*p = tex1Dfetch(grid, 0) + Plan::FAST;") + "void host() { k<<<1, 1>>>(nullptr); }\n"
+    text += BODY.format("*p = tex1Dfetch(grid, 0) + sizeof(Plan);") + "void host() { k<<<1, 1>>>(nullptr); }\n"
     with pytest.raises(CompilationError) as caught:
         compile_alone(make_job(write(tmp_path, {"k.cu": text}), toolkit_headers="auto"))
     message = str(caught.value)

@@ -162,6 +162,7 @@ def test_other_integers(text: str, lines: list[int]) -> None:
     assert [line for line, _ in other_integers(text.encode())] == lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["template<>", "template <> a<long ", "std::array<", "std::array<a, 0", "is_same<long", "f(long ", "/* ", '"'],

@@ -413,11 +413,11 @@ def test_constants_that_are_computed_from_others(tmp_path: Path, word: str) -> N
 def test_an_instance_that_does_not_compile_is_the_compilers_error(tmp_path: Path) -> None:
     """Where no instance compiles, its own error is what the author reads, not a table to fill in."""
     text = (
-        "#include <cub/block/block_reduce.cuh>\n"
+        "namespace cub { template <class T> struct Reduce { template <class Op> __device__ T of(T v, Op op); }; }\n"
         "template <class T> __global__ void rms(T *out, const T *in) {\n"
-        "  using R = cub::BlockReduce<float, 128>;\n"
-        "  __shared__ typename R::TempStorage tmp;\n"
-        "  out[0] = R(tmp).Reduce((float)in[threadIdx.x], cub::Sum{});\n}\n"
+        "  using R = cub::Reduce<float>;\n"
+        "  R reduce;\n"
+        "  out[0] = reduce.of((float)in[threadIdx.x], cub::Sum{});\n}\n"
         "template <class T> void go(T *o, const T *i) { rms<T><<<1, 128>>>(o, i); }\n"
         "void run(float *x) { go(x, x); }\n"
     )

@@ -432,6 +432,7 @@ LONG_INSTANCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*LONG.values(), *LONG_INSTANCES.values()], ids=[*LONG, *LONG_INSTANCES])
 def test_time_is_bounded(text: bytes) -> None:
     """Odd texts of some hundred kilobytes take seconds at most."""

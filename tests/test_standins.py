@@ -118,7 +118,7 @@ def test_every_standin_is_used() -> None:
 @pytest.mark.parametrize(
     ("arch", "backwards"),
     [
-        ("sm_90", True),
+        pytest.param("sm_90", True, marks=pytest.mark.slow),
         pytest.param("sm_80", False, marks=pytest.mark.slow),
         pytest.param("sm_80", True, marks=pytest.mark.slow),
         pytest.param("sm_90", False, marks=pytest.mark.slow),
