@@ -80,7 +80,7 @@ def test_only_this_project(project: Project, command: Command, tmp_path: Path) -
     assert project.build().status == 0
     assert command("push", tmp_path / "layer")[0] == 0
     entries = [path for path in (tmp_path / "layer/entries").rglob("*") if path.is_file()]
-    assert len(entries) == 4 * 3
+    assert len(entries) == 4 * 2
     assert not any(b"sm_90" in path.read_bytes() for path in entries)
 
 
