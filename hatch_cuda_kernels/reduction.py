@@ -15,6 +15,7 @@ from .caveats import caveats
 from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
+    CUSTOMIZATIONS,
     PassedOver,
     Passing,
     Settled,
@@ -328,7 +329,6 @@ def _layouts(line: bytes, macros: Collection[bytes]) -> int:
     return sum(match[0] in macros or bool(match["layout"]) for match in _WORD_OR_PRAGMA.finditer(line))
 
 
-_CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
 _LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
 
 
@@ -341,7 +341,7 @@ def _check_customizations(job: CompileJob, files: Mapping[str, PassedOver]) -> N
         f"{label}({passing.line}): function {passing.name}"
         for label, found in files.items()
         for passing in found.passed
-        if passing.kind == "function" and passing.name in _CUSTOMIZATIONS
+        if passing.kind == "function" and passing.name in CUSTOMIZATIONS
     ]
     if problems:
         raise CompilationError(

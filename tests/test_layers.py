@@ -74,7 +74,7 @@ ARROWS = {
     "fallback": "arch cache errors jobs plan toolchain",
     "headerlist": "",
     "hooks": "plugin",
-    "hostcode": "choices declarations hidden launches mentions passing prelude probing settling standard "
+    "hostcode": "choices declarations hidden launches mentions names passing prelude probing settling standard "
     "surroundings uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",
@@ -93,7 +93,7 @@ ARROWS = {
     "hostcode.prelude": "passing tokens",
     "hostcode.pasting": "surroundings tokens",
     "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",
-    "hostcode.reach": "calls pasting surroundings units verdicts",
+    "hostcode.reach": "calls names pasting surroundings units verdicts",
     "hostcode.settling": "declarations names passing reach surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",
     "hostcode.standard": "tokens",

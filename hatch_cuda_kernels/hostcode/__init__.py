@@ -31,6 +31,7 @@ from .declarations import device_functions, global_variables
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .mentions import Mention, has_made_kernels, mentions
+from .names import CUSTOMIZATIONS
 from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
 from .probing import Instance, Probe, make_probe
@@ -40,6 +41,7 @@ from .surroundings import Surroundings
 from .uncovering import uncovering
 
 __all__ = [
+    "CUSTOMIZATIONS",
     "Condition",
     "Instance",
     "Launch",

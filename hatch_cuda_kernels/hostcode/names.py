@@ -10,6 +10,7 @@ import re
 
 __all__ = [
     "AFTER_PARAMETERS",
+    "CUSTOMIZATIONS",
     "DEVICE_MACRO",
     "HOST",
     "HOST_HEADERS",
@@ -24,6 +25,8 @@ __all__ = [
     "looks_misspelt",
 ]
 
+CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
+"""Functions that CUDA's libraries, and loops over ranges, look up by the types of arguments."""
 SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
 HOST = "__host__"
 DEVICE_MACRO = re.compile(

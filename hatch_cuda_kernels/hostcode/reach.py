@@ -39,6 +39,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .calls import unqualified
+from .names import CUSTOMIZATIONS
 from .pasting import Pasting
 from .surroundings import Surroundings
 from .units import Reader, Unit
@@ -46,12 +47,8 @@ from .verdicts import Verdicts
 
 __all__ = ["Reach", "find_unreached"]
 
-_UNASKED = frozenset(
-    """
-    begin end rbegin rend size data empty get swap iter_swap iter_move tuple_size tuple_element tag_invoke main
-    """.split()
-)
-"""Names that the language or CUDA's libraries look up by the types of arguments."""
+_UNASKED = CUSTOMIZATIONS | {"tuple_size", "tuple_element", "main"}
+"""Names that the language or CUDA's libraries look up without their being written."""
 _LIBRARIES = frozenset("std cuda cub thrust nv nvcuda cooperative_groups".split())
 """Namespaces whose names libraries may mention that are not among the files."""
 
@@ -86,8 +83,9 @@ def find_unreached(
     closure = _Closure(units, Pasting([state.parser.tokens for state in files.values()], surroundings), surroundings)
     for reader in readers.values():
         closure.spaces.update(reader.inline_spaces())
-        closure.mention(reader.outside())
-        closure.plain |= reader.outside()
+        outside = reader.outside()
+        closure.mention(outside)
+        closure.plain |= outside
     closure.mention({*_UNASKED, *(word for text in expressions for word in re.findall(r"\w+", text))})
     closure.plain.update(word for text in expressions for word in re.findall(r"\w+", unqualified(text)))
     closure.run()
