@@ -100,7 +100,7 @@ ARROWS = {
     "hostcode.strangers": "hosttypes names tensortypes",
     "hostcode.surroundings": "names tokens",
     "hostcode.tensortypes": "",
-    "hostcode.tokens": "",
+    "hostcode.tokens": "names",
     "hostcode.uncovering": "calls declarations passing pasting surroundings tokens",
     "hostcode.units": "calls declarations instantiating tokens verdicts",
     "hostcode.verdicts": "declarations names tokens",

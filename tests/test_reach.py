@@ -13,7 +13,7 @@ from jobs import compile_alone, make_job, write
 from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.hostcode import Surroundings, settle
 from hatch_cuda_kernels.hostcode.pasting import Pasting
-from hatch_cuda_kernels.hostcode.tokens import tokenize
+from hatch_cuda_kernels.hostcode.tokens import names_member, tokenize
 
 REFUSED = "using Handle = vendor::Handle;\n"
 """What NVRTC refuses in the first text, and nothing reaches."""
@@ -111,6 +111,33 @@ def test_parameters_of_templates_mention_nothing() -> None:
     assert "struct Op" in sliced(text.replace("Op::n", "::Op::n"))[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "certain"),
+    [
+        ("p.name", True),
+        ("p->name;", True),
+        ("this->name()", True),
+        ("f(x)->name(1)", True),
+        ("v[1]->name.x", True),
+        ("f(x)->name - 1", True),
+        ("f(x)->name;", False),
+        ("auto f(int) -> name;", False),
+        ("auto f(int) -> name (*)(int);", False),
+        ("auto f() const -> name {", False),
+        ("auto f() QUIET -> name {", False),
+        ("auto f() quiet -> name {", False),
+        ("requires { { x } -> name; }", False),
+        ("-> name", False),
+        ("name", False),
+    ],
+)
+def test_members_of_objects(text: str, certain: bool) -> None:
+    """What stands after a dot or an arrow mentions nothing but a member, unless it may be a type after an arrow."""
+    tokens = tokenize(text)
+    index = [token.text for token in tokens].index("name")
+    assert names_member(tokens, index, {"quiet"}) is certain
+
+
 def test_functions_of_the_host_in_a_class() -> None:
     """A function of a class that stays goes with what it takes; the class keeps what decides what it is."""
     text = (
@@ -204,6 +231,13 @@ MEANS_40 = {
     + KERNEL % "has<Slot<1>>::v",
     "a name over two lines": "struct Trait { static constexpr int v = 1; };\nnamespace in { struct Tra\\\nit "
     "{ static constexpr int v = 40; };\n" + KERNEL % "Trait::v" + "}\n",
+    "a type after an arrow": "namespace app { struct int2 { char pad[40]; };\n"
+    "__device__ auto f() noexcept -> int2 { return {}; }\n" + KERNEL % "int(sizeof(f()))" + "}\n",
+    "a type after a macro and an arrow": "#define quiet noexcept\nnamespace app { struct int2 { char pad[40]; };\n"
+    "__device__ auto f() quiet -> int2 { return {}; }\n" + KERNEL % "int(sizeof(f()))" + "}\n",
+    "a type after the arrow of a lambda": "namespace app { struct int2 { char pad[40]; };\n"
+    "__device__ int f() { auto made = [](int) -> int2 { return {}; }; return int(sizeof(made(1))); }\n"
+    + KERNEL % "f()" + "}\n",
     "loops over ranges": "namespace lib { struct R { int n; };\n"
     "constexpr const int *begin(const R &r) { return &r.n; }\n"
     "constexpr const int *end(const R &r) { return &r.n + 1; } }\n"

@@ -19,7 +19,7 @@ from .names import (
     HOST_HEADERS,
 )
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name
+from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
@@ -212,7 +212,7 @@ class Pass:
             if absent[index]:
                 continue
             if token.kind == WORD:
-                if tokens[index - 1].text not in (".", "->"):
+                if not names_member(tokens, index, self.surroundings.macros):
                     words.add(token.text)
             elif token.kind == DIRECTIVE and directive_name(token.text) not in ("define", "include", "undef"):
                 words.update(re.findall(r"\w+", token.text))

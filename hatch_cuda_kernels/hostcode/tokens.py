@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
+
+from .names import MACRO_NAME
 
 __all__ = [
     "DEAD",
@@ -20,6 +23,7 @@ __all__ = [
     "Token",
     "code_of",
     "directive_name",
+    "names_member",
     "tokenize",
 ]
 
@@ -100,6 +104,32 @@ def tokenize(text: str) -> list[Token]:
 def directive_name(shown: str) -> str:
     match = _DIRECTIVE_NAME.match(shown)
     return match[1] if match else ""
+
+
+_OPENS_TYPE = frozenset("const volatile noexcept mutable override final constexpr consteval".split())
+"""Words between the parameters of a function and the type after its arrow."""
+_FOLLOWS_MEMBER = frozenset(". -> + - / % | ? ! ^".split())
+"""Signs that cannot follow the name of a type after an arrow."""
+
+
+def names_member(tokens: Sequence[Token], index: int, macros: Collection[str]) -> bool:
+    """Whether a word is looked up in the class of an object, by a dot or an arrow, for certain.
+
+    After the arrow of `auto f() -> T` stands a type, and a constraint after that of `{ x } -> C`. `macros` may stand
+    for what comes before an arrow.
+    """
+    sign = tokens[index - 1].text if index else ""
+    if sign == "." or sign != "->":
+        return sign == "."
+    before = tokens[index - 2] if index > 1 else None
+    if before is not None and before.kind == WORD:
+        return before.text not in _OPENS_TYPE and before.text not in macros and not MACRO_NAME.match(before.text)
+    if before is None or before.text not in (")", "]"):
+        return False
+    following = [token.text for token in tokens[index + 1 : index + 3]]
+    if following[:1] == ["("]:
+        return following[1:] not in (["*"], ["&"])  # not `-> T (*)(int)`
+    return bool(following) and following[0] in _FOLLOWS_MEMBER
 
 
 _NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)

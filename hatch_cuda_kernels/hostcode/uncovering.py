@@ -14,7 +14,7 @@ from .declarations import Declaration, Parser
 from .passing import PassedOver, Passing
 from .pasting import Pasting
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, WORD
+from .tokens import DIRECTIVE, WORD, names_member
 
 __all__ = ["uncovering"]
 
@@ -120,6 +120,7 @@ class _Rest:
                 continue
             if index and tokens[index - 1].text in (".", "->"):
                 self.members.add(token.text)
+            if names_member(tokens, index, parser.surroundings.macros):
                 continue
             self.used.add(token.text)
             following = tokens[index + 1].text if index + 1 < len(tokens) else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .calls import split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
-from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD
+from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Reader", "Unit"]
@@ -236,7 +236,7 @@ class Reader:
             token = tokens[index]
             if token.kind == WORD and index not in self.parameters:
                 qualifies = parser.is_at(index + 1, "::")
-                if qualifies or tokens[index - 1].text not in (".", "->"):
+                if qualifies or not names_member(tokens, index, parser.surroundings.macros):
                     found.add(token.text)
                     plain.update(() if qualifies else (token.text,))
             elif token.kind == NUMBER and (suffix := _OF_NUMBER.search(token.text)):
