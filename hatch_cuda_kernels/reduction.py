@@ -119,6 +119,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
                 keep_names=kept,
                 expressions=asked_for,
                 sliced=sliced,
+                linked=unit.relocatable,
             )
             if trial.image is None:
                 trial.attempt_with_fewer_instances(settled.files, settled.log)

@@ -510,7 +510,8 @@ def test_settle_follows_the_compiler(tmp_path: Path) -> None:
         {
             "k.cu": '#include <torch/sdk.h>\n#include "h.cuh"\nusing Handle = vendor::Handle;\n'
             "struct Holder { Handle h; status s; };\n"
-            f"__device__ int use(Holder *h, Plain *p) {{ return h ? p->x : 0; }}\n{KERNEL}",
+            "__device__ int use(Holder *h, Plain *p) { return h ? p->x : 0; }\n"
+            "__global__ void k(int *p) { *p = use(nullptr, nullptr); }\n",
             "h.cuh": "#pragma once\ntypedef vendor_status_t status;\nstruct Plain { int x; };\n",
         },
         tmp_path,
@@ -529,8 +530,9 @@ def test_settle_lets_go_of_a_class_with_constructors(tmp_path: Path) -> None:
     """A class that the device only points to stays declared, however many names of its own it has inside."""
     text = (
         "struct Pool { Pool(); Pool(int); vendor_t handle; };\n__device__ int use(Pool *p) { return p != nullptr; }\n"
+        "__global__ void k(int *p) { *p = use(nullptr); }\n"
     )
-    result = settled({"k.cu": text + KERNEL}, tmp_path)
+    result = settled({"k.cu": text}, tmp_path)
     assert result.log is None
     assert [(p.kind, p.name) for p in result.files["k.cu"].passed if p.kind != "body"] == [("class definition", "Pool")]
     assert b"struct Pool ;" in b" ".join(result.files["k.cu"].data.split())
@@ -541,8 +543,8 @@ def test_settle_lets_go_of_a_specialisation_for_the_host(tmp_path: Path) -> None
     text = "template <class T> struct io { __device__ static int n() { return 1; } };\ntemplate <class T>\n"
     text += "struct io<vendor<T>> {\n  static int n() { return 2; }\n};\n"
     text += "template <class T>\nstruct io<T, vendor::t> : io<T> {};\n"
-    text += "__device__ int use() { return io<int>::n(); }\n"
-    result = settled({"k.cu": text + KERNEL}, tmp_path)
+    text += "__global__ void k(int *p) { *p = io<int>::n(); }\n"
+    result = settled({"k.cu": text}, tmp_path)
     assert result.log is None
     assert {p.line for p in result.files["k.cu"].passed if p.name == "io"} == {2, 6}
 

@@ -17,6 +17,8 @@ from hatch_cuda_kernels.hostcode.tokens import names_member, tokenize
 
 REFUSED = "using Handle = vendor::Handle;\n"
 """What NVRTC refuses in the first text, and nothing reaches."""
+IDLE = "inline __device__ int idle(vendor::Tensor *t) { return t->size; }\n"
+"""Code of the device that no kernel reaches, with a type that only the host has."""
 KERNEL = "__global__ void k(int *x) { *x = %s; }\n"
 
 
@@ -229,8 +231,6 @@ MEANS_40 = {
     "template <class T, class = V_<void>> struct has { static constexpr int v = 1; };\n"
     "template <class T> struct has<T, V_<decltype(void(peek(T{})))>> { static constexpr int v = 40; };\n"
     + KERNEL % "has<Slot<1>>::v",
-    "a name over two lines": "struct Trait { static constexpr int v = 1; };\nnamespace in { struct Tra\\\nit "
-    "{ static constexpr int v = 40; };\n" + KERNEL % "Trait::v" + "}\n",
     "a type after an arrow": "namespace app { struct int2 { char pad[40]; };\n"
     "__device__ auto f() noexcept -> int2 { return {}; }\n" + KERNEL % "int(sizeof(f()))" + "}\n",
     "a type after a macro and an arrow": "#define quiet noexcept\nnamespace app { struct int2 { char pad[40]; };\n"
@@ -238,6 +238,32 @@ MEANS_40 = {
     "a type after the arrow of a lambda": "namespace app { struct int2 { char pad[40]; };\n"
     "__device__ int f() { auto made = [](int) -> int2 { return {}; }; return int(sizeof(made(1))); }\n"
     + KERNEL % "f()" + "}\n",
+    "a member of the device": "struct S { __device__ int f(); };\n__device__ int S::f() { return 40; }\n"
+    + KERNEL % "S().f()",
+    "a member of a template": "template <class T> struct S { __device__ int f(); };\n"
+    "template <class T> __device__ int S<T>::f() { return 40; }\n" + KERNEL % "S<int>().f()",
+    "a member of a class in a class": "struct A { struct B { __device__ int f(); }; };\n"
+    "__device__ int A::B::f() { return 40; }\n" + KERNEL % "A::B().f()",
+    "what makes, unmakes and converts": "struct X { int n; __device__ X(); __device__ ~X();\n"
+    "__device__ operator int(); };\n"
+    "__device__ X::X() : n(40) { }\n__device__ X::~X() { }\n__device__ X::operator int() { return n; }\n"
+    + KERNEL % "X()",
+    "a function of a namespace, defined outside": "namespace a { __device__ int f(); }\n"
+    "__device__ int f() { return 1; }\n__device__ int a::f() { return 40; }\n" + KERNEL % "a::f()",
+    "a function by its argument": "namespace lib { struct X { }; __device__ int f(X) { return 40; } }\n"
+    "__device__ int f(...) { return 1; }\n" + KERNEL % "f(lib::X())",
+    "a function of the device that a class befriends": "struct X { friend __device__ int f(X); };\n"
+    "__device__ int f(X) { return 40; }\n__device__ int f(...) { return 1; }\n" + KERNEL % "f(X())",
+    "a specialised function": "template <class T> __device__ int f() { return 1; }\n"
+    "template <> __device__ int f<float>() { return 40; }\n" + KERNEL % "f<float>()",
+    "a function in a table": "typedef int (*function)();\n__device__ int f() { return 40; }\n"
+    "__device__ function table[] = {f};\n" + KERNEL % "table[x[0]]()",
+    "a function that a macro names": "#define CALL(n) n##_of()\n__device__ int it_of() { return 40; }\n"
+    + KERNEL % "CALL(it)",
+    "functions of a loop": "namespace lib { struct R { int n; };\n"
+    "__device__ const int *begin(const R &r) { return &r.n; }\n"
+    "__device__ const int *end(const R &r) { return &r.n + 1; } }\n"
+    "__device__ int f() { lib::R r{40}; for (int v : r) return v; return 1; }\n" + KERNEL % "f()",
     "loops over ranges": "namespace lib { struct R { int n; };\n"
     "constexpr const int *begin(const R &r) { return &r.n; }\n"
     "constexpr const int *end(const R &r) { return &r.n + 1; } }\n"
@@ -247,11 +273,60 @@ MEANS_40 = {
 
 @pytest.mark.parametrize("text", MEANS_40.values(), ids=MEANS_40)
 def test_meanings_stay(tmp_path: Path, text: str) -> None:
-    """A file of which NVRTC refuses the first text: what can be found without being named is there after the second."""
-    write(tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{text}"})
+    """A file of which NVRTC refuses the first two texts: what is found without being named is there in the third."""
+    write(tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{IDLE}{text}"})
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
     assert b", 40;" in image.data
-    assert "Handle" in {omission.name for omission in image.passed_over}
+    assert {"Handle", "idle"} <= {omission.name for omission in image.passed_over}
+
+
+def test_a_name_over_two_lines(tmp_path: Path) -> None:
+    """Where the end of a line divides a name, nothing goes for its not being mentioned."""
+    text = "struct Trait { static constexpr int v = 1; };\nnamespace in {\n"
+    text += "struct Tra\\\nit { static constexpr int v = 40; };\n"
+    write(tmp_path, {"k.cu": f"void host() {{ throw 1; }}\n{REFUSED}{text}{KERNEL % 'Trait::v'}}}\n"})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    assert b", 40;" in image.data
+
+
+FUNCTIONS = """\
+struct Shape { int n; };
+__device__ int width(Shape s) { return s.n; }
+__device__ int area(Shape s) { return width(s) * width(s); }
+template <class T> __device__ int depth(T t) { return area(t); }
+__device__ int count;
+__device__ int used() { return 3; }
+"""
+
+
+def test_functions_that_no_kernel_reaches(tmp_path: Path) -> None:
+    """They go with what only they mention where the compiler complains of one of them, and stay for a linker."""
+    write(tmp_path, {"k.cu": f"int main() {{ }}\n{IDLE}{FUNCTIONS}{KERNEL % 'used()'}"})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    gone = {omission.name: omission.reason for omission in image.passed_over}
+    assert gone == dict.fromkeys(["idle", "Shape", "width", "area", "depth"], "no kernel reaches it") | {
+        "main": "host code"
+    }
+    job = make_job(
+        write(tmp_path, {"lib/other.cu": "__device__ int other() { return 1; }\n"}), linked=("lib/other.cu",)
+    )
+    with pytest.raises(CompilationError, match="name followed by"):
+        compile_alone(job)
+
+
+def test_functions_that_compile_stay(tmp_path: Path) -> None:
+    """What the compiler does not complain of stays, whoever calls it."""
+    write(tmp_path, {"k.cu": f"int main() {{ }}\n{REFUSED}{FUNCTIONS}{KERNEL % 'used()'}"})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+    assert {omission.name for omission in image.passed_over} == {"main", "Handle"}
+
+
+def test_what_a_kernel_reaches_is_complained_of(tmp_path: Path) -> None:
+    """A function that a kernel calls is the author's to mend, whatever else goes."""
+    called = IDLE.replace("idle", "called")
+    write(tmp_path, {"k.cu": f"int main() {{ }}\n{IDLE}{called}{KERNEL % 'called(nullptr)'}"})
+    with pytest.raises(CompilationError, match=r"k\.cu\(3\): error: name followed by"):
+        compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
 
 
 def test_enumerators_of_another_file(tmp_path: Path) -> None:

@@ -71,18 +71,18 @@ class Pass:
         further: Mapping[int, str] | None = None,
         whole: Collection[int] = (),
         moved: Collection[int] = (),
-        unreached: Collection[int] = (),
+        unreached: Mapping[int, str] | None = None,
         shells: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
-        `cuda::std`; `unreached`, of those that nothing which is left mentions; `shells`, of classes of which
-        nothing but constants is named.
+        `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
+        `shells`, of classes of which nothing but constants is named.
         """
         parser = self.parser
-        more = further or {}
+        more, unmentioned = further or {}, unreached or {}
         editor = Editor(parser)
         self.passed = []
         candidates: list[Declaration] = []
@@ -92,11 +92,11 @@ class Pass:
         for declaration in parser.declarations:
             if declaration.first < inside:
                 continue  # a member of a class that goes
-            if declaration.first in unreached and declaration.kind != "scope":
+            if declaration.first in unmentioned and declaration.kind != "scope":
                 inside = declaration.last
                 editor.cut(declaration.first, declaration.last)
                 gone.append((declaration.first, declaration.last))
-                self._note(declaration, reached=False)
+                self._note(declaration, reason=unmentioned[declaration.first], reached=False)
                 continue
             reason = more.get(declaration.first) if declaration.kind != "scope" else None
             verdict = self.verdicts.of(declaration)

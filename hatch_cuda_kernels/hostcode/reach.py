@@ -6,7 +6,8 @@ The roots are functions and variables with an execution or memory space, what is
 using-directives and the instances that are asked for. Whatever has a name that a kept declaration mentions is kept,
 wherever it is declared: overloads, specialisations and hidden twins in other scopes with it. What is left over is
 mentioned nowhere. So no lookup in what is kept can have found it, and none finds another thing for its absence. Where
-C++ finds a declaration without its name being there, this holds by the following:
+C++ finds a declaration without its name being there, this holds by the following (and where kernels are the only
+functions among the roots, for the functions that they call as well):
 
 - A macro mentions all words of all its definitions; `##` mentions every name that it could make (see pasting).
 - A declaration in a namespace is found from inside that namespace, by the namespace's name, by a using-directive or
@@ -66,9 +67,17 @@ class Reach:
 
 
 def find_unreached(
-    files: Mapping[str, Verdicts], surroundings: Surroundings, expressions: Collection[str] = ()
+    files: Mapping[str, Verdicts],
+    surroundings: Surroundings,
+    expressions: Collection[str] = (),
+    *,
+    entries: bool = False,
 ) -> dict[str, Reach]:
-    """What no kernel of the files can reach. `expressions` are the instances that are asked for."""
+    """What no kernel of the files can reach. `expressions` are the instances that are asked for.
+
+    With `entries`, functions of the device are among it that no kernel reaches, which nobody can call where the image
+    is not linked to others.
+    """
     members: dict[tuple[str, str], bool] = {}
     for state in files.values():
         for made in state.parser.declarations:
@@ -76,7 +85,7 @@ def find_unreached(
                 member = (made.parent.name, made.name)
                 members[member] = members.get(member, False) or made.device
     host = frozenset(member for member, device in members.items() if not device)
-    readers = {label: Reader(label, state, host) for label, state in files.items()}
+    readers = {label: Reader(label, state, host, entries=entries) for label, state in files.items()}
     if any(reader.has_split_words() for reader in readers.values()):
         return dict.fromkeys(files, Reach())
     units = [unit for reader in readers.values() for unit in reader.units()]

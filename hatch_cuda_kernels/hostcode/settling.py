@@ -43,6 +43,8 @@ _OF_THE_AUTHOR = re.compile(
 
 _DRAGS = "host code that only other host code uses"
 
+_IDLE = "no kernel reaches it"
+
 _OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
@@ -55,6 +57,7 @@ def settle(
     keep_names: Collection[str] = (),
     expressions: Collection[str] = (),
     sliced: bool = False,
+    linked: bool = False,
     limit: int = 40,
 ) -> Settled:
     """Pass over the host code of files, compile; pass over what no kernel can reach, compile; and then again what the
@@ -62,9 +65,10 @@ def settle(
 
     `files` are the texts as the author has them, by label; `attempt` compiles what they become and returns the log
     where that fails, with files named by their labels. A declaration with an execution or memory space is never passed
-    over, nor one for which another of the same name could be taken. Ends when a compile succeeds, when nothing can be
-    done about any message, or after `limit` attempts. Of functions called like one of `keep_names` the declaration
-    stays. `expressions` are the instances that are asked for; with `sliced`, what no kernel can reach goes at once.
+    over where a kernel can reach it, nor one for which another of the same name could be taken. Ends when a compile
+    succeeds, when nothing can be done about any message, or after `limit` attempts. Of functions called like one of
+    `keep_names` the declaration stays. `expressions` are the instances that are asked for; with `sliced`, what no
+    kernel can reach goes at once. Of what is `linked` to others, all functions of the device stay.
     """
     keep = keep_includes or {}
     passes = {
@@ -90,13 +94,20 @@ def settle(
         if {label: each.data for label, each in results.items()} != {label: each.data for label, each in first.items()}:
             log = attempt(results)
             count += 1
+    idle = dict[str, frozenset[int]]()
+    if log is not None and not linked:
+        states = {label: amendment.state.verdicts for label, amendment in passes.items()}
+        reached = find_unreached(states, surroundings, expressions, entries=True)
+        idle = {label: reach.unreached - passes[label].reach.unreached for label, reach in reached.items()}
     while log is not None and count < limit:
-        complaints: dict[str, dict[int, str]] = {}
-        for match in _MESSAGE.finditer(log):
-            label = posixpath.normpath(match["file"].replace("\\", "/"))
-            if label in passes:
-                complaints.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
-        changed = [label for label, lines in complaints.items() if passes[label].heed(lines, shared)]
+        complaints = _complaints(log, passes)
+        if any(passes[label].concerns(lines, idle.get(label, ())) for label, lines in complaints.items()):
+            changed = [label for label, firsts in idle.items() if firsts]
+            for label in changed:
+                passes[label].idle = idle[label]
+            idle = {}
+        else:
+            changed = [label for label, lines in complaints.items() if passes[label].heed(lines, shared)]
         if not changed:
             break
         for label in changed:
@@ -106,12 +117,24 @@ def settle(
     return Settled(files=results, log=log, attempts=count, sliced=sliced)
 
 
+def _complaints(log: str, labels: Collection[str]) -> dict[str, dict[int, str]]:
+    """Label of each file that the compiler complains of -> lines, with the first message of each."""
+    found: dict[str, dict[int, str]] = {}
+    for match in _MESSAGE.finditer(log):
+        label = posixpath.normpath(match["file"].replace("\\", "/"))
+        if label in labels:
+            found.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
+    return found
+
+
 class _Amendment:
     """A file with what is to go on the compiler's word."""
 
     def __init__(self, state: Pass) -> None:
         self.state, self.parser = state, state.parser
         self.reach = Reach()
+        self.idle: Collection[int] = frozenset()
+        """What only functions of the device mention that no kernel reaches, and these."""
         self.further: dict[int, str] = {}
         self.whole: set[int] = set()
         """Those of them whose declaration is complained of, too."""
@@ -121,7 +144,8 @@ class _Amendment:
     def run(self) -> PassedOver:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
-        return self.state.run(further, self.whole, self.moved, self.reach.unreached, self.reach.shells)
+        unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
+        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:
@@ -183,6 +207,14 @@ class _Amendment:
             elif declaration is not None:
                 self.further.setdefault(declaration.first, message)
         return len(self.further) + len(self.whole) + len(self.moved) > before
+
+    def concerns(self, lines: Collection[int], firsts: Collection[int]) -> bool:
+        """Whether one of the lines is in a declaration that begins at one of these tokens."""
+        parser = self.parser
+        those = [
+            (parser.line(made.first), parser.line(made.last)) for made in parser.declarations if made.first in firsts
+        ]
+        return any(first <= line <= last for line in lines for first, last in those)
 
     def _removable(self, line: int, shared: Collection[str]) -> Declaration | None:
         """The innermost declaration around a line that can go. `shared` are names that have several declarations."""

@@ -52,10 +52,16 @@ class Unit:
 
 
 class Reader:
-    """The units of one file. `members` are classes of all files with names of functions that they have for the host."""
+    """The units of one file. `members` are classes of all files with names of functions that they have for the host.
 
-    def __init__(self, label: str, verdicts: Verdicts, members: Collection[tuple[str, str]]) -> None:
+    With `entries`, functions that only device code can call are no roots: something else has to mention them.
+    """
+
+    def __init__(
+        self, label: str, verdicts: Verdicts, members: Collection[tuple[str, str]], *, entries: bool = False
+    ) -> None:
         self.label, self.verdicts, self.parser, self.members = label, verdicts, verdicts.parser, members
+        self.entries = entries
         self.definitions: set[int] = set()
         """Definitions, out of their classes, of members that are host code."""
         self.parameters = {index for made in self.parser.declarations for index in self._parameters(made)}
@@ -154,13 +160,19 @@ class Reader:
         if any(INCLUDE.match(token.text) for token in self.parser.tokens[made.first : end] if token.kind == DIRECTIVE):
             return True  # what it declares stands in another file: `enum { ... #include "list.def" ... };`
         if made.kind == "function":
-            return made.device or self.verdicts.has_unknown_specifier(made)
+            callee = self.entries and self._is_callee(made)
+            return (made.device and not callee) or self.verdicts.has_unknown_specifier(made)
         if made.kind in ("other", "macro"):
             return not self._names(made)
         functions = [member for member in members if member.kind == "function"]
         inside = sum(self._spaces(member.first, member.last + 1) for member in functions)
         entries = any("__global__" in self.parser.surroundings.expanded(member.words) for member in functions)
         return entries or self._spaces(made.first, end) > inside
+
+    def _is_callee(self, made: Declaration) -> bool:
+        """Whether it is a function of the device and no kernel."""
+        words = self.parser.surroundings.expanded(made.words)
+        return made.kind == "function" and "__device__" in words and "__global__" not in words
 
     def _spaces(self, first: int, end: int) -> int:
         """How many words in a range put something on the device."""
@@ -184,6 +196,8 @@ class Reader:
             return []
         if made.kind == "enum":
             names += [t.text for t in parser.tokens[made.first : made.last] if t.kind == WORD]
+        if self.entries and self._is_callee(made) and (owner := self.verdicts.owner(made)):
+            names.append(owner)  # of a member, which is asked for in an object
         return names
 
     def _needs(self, made: Declaration) -> list[str]:
