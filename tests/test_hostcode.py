@@ -504,6 +504,17 @@ def settled(files: Mapping[str, str], tmp_path: Path) -> Settled:
     return settle(texts, attempt, Surroundings.of(texts.values()))
 
 
+@pytest.mark.parametrize(
+    "kind", ["std::vector<MY_KERNEL_ARGUMENTS> x;", "std::vector<int> x; CUDA_KERNEL_NODE_PARAMS y;"]
+)
+def test_names_that_only_look_like_spaces(kind: str) -> None:
+    """The argument of a template puts nothing on the device, nor does a structure of the driver."""
+    found = pass_over(f"class Graph {{ {kind} }};\n{KERNEL}".encode())
+    assert [(p.kind, p.name) for p in found.passed] == [("class definition", "Graph")]
+    text = f"class Graph {{ std::vector<int> x; MY_KERNEL_ARGUMENTS int f(); }};\n{KERNEL}".encode()
+    assert pass_over(text) == PassedOver(text)
+
+
 def test_settle_follows_the_compiler(tmp_path: Path) -> None:
     """Types that only a header of the host has: what uses them for the host goes, one after the other."""
     result = settled(

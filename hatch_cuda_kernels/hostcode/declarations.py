@@ -78,9 +78,13 @@ class Parser(Brackets):
             token.kind == WORD
             and (
                 token.text in spaces
-                or (token.text not in known and (bool(DEVICE_MACRO.match(token.text)) or looks_misspelt(token.text)))
+                or (
+                    token.text not in known
+                    and (bool(DEVICE_MACRO.match(token.text)) or looks_misspelt(token.text))
+                    and not self.is_at(index + 1, ">")  # the last argument of a template
+                )
             )
-            for token in self.tokens
+            for index, token in enumerate(self.tokens)
         ]
         self.space_before = [0, *itertools.accumulate(carrying)]
         """How many of the tokens before an index put something on the device, or may do so."""

@@ -30,11 +30,11 @@ CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size 
 SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
 HOST = "__host__"
 DEVICE_MACRO = re.compile(
-    r"[A-Z0-9_]*(?:DEVICE|HOSTDEV|HOST_DEV|_GLOBAL|GLOBAL_|_KERNEL|FUNC_QUALIFIER|FORCEINLINE_FUNCTION|INLINE_FUNCTION"
+    r"(?!CUDA_[A-Z0-9_]+_(?:PARAMS|DESC)(?:_V\d)?\Z)[A-Z0-9_]*(?:DEVICE|HOSTDEV|HOST_DEV|_GLOBAL|GLOBAL_|_KERNEL|FUNC_QUALIFIER|FORCEINLINE_FUNCTION|INLINE_FUNCTION"
     r"|FN_ACC|_CCCL_API|_CUDA_HD)[A-Z0-9_]*\Z"
     r"|__hostdev__\Z|__hd__\Z|__device_builtin__\Z"
 )
-"""Names that libraries give to macros for device code; their headers may not be at hand."""
+"""Names that libraries give to macros for device code, whose headers may not be at hand; no type of the driver."""
 
 _ATTRIBUTES = frozenset(
     """
