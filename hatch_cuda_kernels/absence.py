@@ -12,29 +12,31 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from .plan import CompileJob, PlacedImage, Unit
+from .plan import PlacedImage, Unit
 from .sources import SourceFile, join_label
 
 __all__ = ["asks_for", "outline", "suspects"]
 
 
-def suspects(images: Mapping[CompileJob, PlacedImage]) -> dict[Unit, set[str]]:
-    """Unit -> names of quoted includes that find nothing, neither in the project nor in the toolkit.
+def suspects(unit: Unit, images: Iterable[PlacedImage]) -> set[str]:
+    """Names of quoted includes of a unit that find nothing, neither in the project nor in the toolkit.
 
     Those of host code are none: what one architecture passes over, every one does.
     """
-    found: dict[Unit, set[str]] = {}
-    passed: dict[Unit, set[tuple[str, str]]] = {}
-    for job, image in images.items():
-        if names := {name for _, name in job.unit.closure.unresolved} & set(image.reads.missing):
-            found.setdefault(job.unit, set()).update(names)
-        gone = ((omission.source, omission.name) for omission in image.passed_over if omission.kind == "include")
-        passed.setdefault(job.unit, set()).update(gone)
-    for unit, names in found.items():
-        names &= {name for label, name in unit.closure.unresolved if (label, name) not in passed[unit]}
-    return {unit: names for unit, names in found.items() if names}
+    unresolved = unit.closure.unresolved
+    if not unresolved:
+        return set()
+    images = list(images)
+    passed = {
+        (omission.source, omission.name)
+        for image in images
+        for omission in image.passed_over
+        if omission.kind == "include"
+    }
+    missing = {name for image in images for name in image.reads.missing}
+    return missing & {name for label, name in unresolved if (label, name) not in passed}
 
 
 def asks_for(name: str, text: str) -> bool:

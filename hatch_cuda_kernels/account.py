@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from .errors import CompilationError, ConfigurationError, CudaKernelsError
 from .plan import CompileJob, PlacedImage
 from .toolchain import Toolchain
 
-__all__ = ["Reporter", "all_errors", "build_report", "show_warnings", "write_report"]
+__all__ = ["Reporter", "all_errors", "build_report", "report_row", "show_warnings", "write_report"]
 
 
 class Reporter(Protocol):
@@ -31,18 +31,15 @@ class Reporter(Protocol):
         """Something that the author should read."""
 
 
-def all_errors(
-    jobs: Sequence[CompileJob], errors: Mapping[CompileJob, CudaKernelsError], root: Path
-) -> CudaKernelsError:
-    """One error for all images that failed; of their kind, where they are of one kind."""
+def all_errors(errors: Mapping[CompileJob, CudaKernelsError], images: int, root: Path) -> CudaKernelsError:
+    """One error for all that failed of so many images; of their kind, where they are of one kind."""
     alike: dict[str, list[CompileJob]] = {}
-    for job in jobs:
-        if job in errors:
-            alike.setdefault(str(errors[job]).removeprefix(f"{job}: "), []).append(job)
+    for job, error in errors.items():
+        alike.setdefault(str(error).removeprefix(f"{job}: "), []).append(job)
     texts = [_told(text, failed, errors[failed[0]], root) for text, failed in alike.items()]
     kinds = {type(error) for error in errors.values()}
     kind = kinds.pop() if len(kinds) == 1 else CompilationError
-    return kind(f"{len(errors)} of {len(jobs)} images failed:\n\n" + "\n\n".join(texts))
+    return kind(f"{len(errors)} of {images} images failed:\n\n" + "\n\n".join(texts))
 
 
 def _told(text: str, failed: Sequence[CompileJob], error: CudaKernelsError, root: Path) -> str:
@@ -57,15 +54,15 @@ def _told(text: str, failed: Sequence[CompileJob], error: CudaKernelsError, root
 
 
 def show_warnings(
-    images: Mapping[CompileJob, PlacedImage],
+    warnings: Iterable[tuple[str, Architecture]],
     targets: Sequence[Sequence[Architecture]],
     toolchain: Toolchain,
     reporter: Reporter,
 ) -> None:
+    """Each warning once, with the architectures that it was given for."""
     seen: dict[str, list[str]] = {}
-    for job, image in images.items():
-        for warning in image.warnings:
-            seen.setdefault(f"{job.unit.module}: {warning}", []).append(str(job.architecture))
+    for text, architecture in warnings:
+        seen.setdefault(text, []).append(str(architecture))
     for text, architectures in seen.items():
         reporter.warning(f"[{' '.join(architectures)}] {text}")
     kinds = {architecture.virtual for target in targets for architecture in target}
@@ -81,35 +78,33 @@ _FIRST_PATCH = {12: "140", 13: "88"}
 """Newest patch of each major's first release."""
 
 
-def build_report(
-    jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, PlacedImage],
-    finished: Mapping[CompileJob, float],
-    toolchain: Toolchain,
-    seconds: float,
-) -> dict[str, Any]:
-    rows = [
-        {
-            "package": job.unit.package,
-            "module": job.unit.module,
-            "arch": str(job.architecture),
-            "outcome": "compiled" if job in finished else "cached",
-            "seconds": round(images[job].seconds, 6) if job in finished else 0.0,
-            "finished": round(finished[job], 6) if job in finished else None,
-            "memory": images[job].memory if job in finished else 0,
-            "bytes": images[job].size,
-            "warnings": list(images[job].warnings),
-            "passed_over": [omission.to_dict() for omission in images[job].passed_over],
-        }
-        for job in jobs
-    ]
+def report_row(job: CompileJob, image: PlacedImage, finished: float | None) -> dict[str, Any]:
+    """An image in the report; `finished` seconds after the start it was compiled, or the cache had it."""
+    return {
+        "package": job.unit.package,
+        "module": job.unit.module,
+        "arch": str(job.architecture),
+        "outcome": "cached" if finished is None else "compiled",
+        "seconds": 0.0 if finished is None else round(image.seconds, 6),
+        "finished": None if finished is None else round(finished, 6),
+        "memory": 0 if finished is None else image.memory,
+        "bytes": image.size,
+        "warnings": list(image.warnings),
+        "passed_over": [omission.to_dict() for omission in image.passed_over],
+    }
+
+
+def build_report(rows: Iterable[dict[str, Any]], release: str, seconds: float) -> dict[str, Any]:
+    """The report of a build that took so many seconds with NVRTC `release`."""
+    images = list(rows)
+    compiled = sum(row["outcome"] == "compiled" for row in images)
     return {
         "schema": 1,
-        "nvrtc": toolchain.release,
-        "compiled": len(finished),
-        "cached": len(jobs) - len(finished),
+        "nvrtc": release,
+        "compiled": compiled,
+        "cached": len(images) - compiled,
         "seconds": round(seconds, 6),
-        "images": rows,
+        "images": images,
     }
 
 

@@ -7,28 +7,27 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from .config import Config
+from .documents import Described
 from .errors import ConfigurationError, ManifestError, numbered
 from .manifest import (
     DIRECTORY,
-    SOURCE_DIRECTORY,
     Fallback,
     Image,
-    Manifest,
     Module,
     ShippedFile,
     check_relative_path,
 )
 from .modules import ModuleSpec, match_patterns
 from .plan import CompileJob, PlacedImage, Unit
-from .sbom import Origin
+from .sbom import Origin, list_images
 from .sources import ProjectTree, SourceFile
-from .toolchain import Toolchain
 from .variants import image_stem
 
-__all__ = ["assemble", "image_file", "origins_of", "shipped_files"]
+__all__ = ["Shipment", "describe", "image_file", "shipments", "shipped_files"]
 
 
 def shipped_files(config: Config, root: Path, units: Sequence[Unit], where: str) -> dict[str, dict[str, SourceFile]]:
@@ -55,40 +54,55 @@ def _depth(labels: Iterable[str]) -> int:
     return max((len(label.split("/")) - len(label.replace("../", "").split("/")) for label in labels), default=0)
 
 
-def assemble(
-    specs: Sequence[ModuleSpec],
-    units: Sequence[Unit],
-    jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, PlacedImage],
-    toolchain: Toolchain,
-    shipped: Mapping[str, Mapping[str, SourceFile]] | None,
-) -> dict[str, tuple[Manifest, dict[str, bytes]]]:
-    """Package -> its manifest, and the sources that it lists, by their paths beside it."""
-    by_unit: dict[Unit, dict[CompileJob, PlacedImage]] = {}
-    for job in jobs:
-        by_unit.setdefault(job.unit, {})[job] = images[job]
-    modules: dict[str, list[Module]] = {}
-    for spec, unit in zip(specs, units, strict=True):
-        modules.setdefault(spec.package, []).append(_module(spec, unit, by_unit[unit]))
-    found: dict[str, tuple[Manifest, dict[str, bytes]]] = {}
-    for package, members in modules.items():
-        sources = dict(shipped[package]) if shipped is not None else {}
-        dirs = [f"{folder}/" for module in members for folder in module.include_dirs]
-        own = [source for module in members for source in (module.source, *module.linked)]
+@dataclass(frozen=True, kw_only=True)
+class Shipment:
+    """What a package gets beside its images, and where its paths lead."""
+
+    prefix: str
+    """What its labels begin with below `src/`: a project that reaches above its root is moved down."""
+    files: Mapping[str, SourceFile] | None
+    """Every file of `src/` by its path there, sorted; None without a fallback."""
+
+    @property
+    def fallback(self) -> Fallback | None:
+        """As the manifest has it."""
+        return None if self.files is None else Fallback(files={p: _shipped(file) for p, file in self.files.items()})
+
+
+def shipments(
+    specs: Sequence[ModuleSpec], shipped: Mapping[str, Mapping[str, SourceFile]] | None
+) -> dict[str, Shipment]:
+    """Package -> what it gets. Raises ConfigurationError for names that cannot be shipped."""
+    members: dict[str, list[ModuleSpec]] = {}
+    for spec in specs:
+        members.setdefault(spec.package, []).append(spec)
+    found: dict[str, Shipment] = {}
+    for package, modules in members.items():
+        sources = shipped[package] if shipped is not None else {}
+        dirs = [f"{folder}/" for module in modules for folder in module.include_dirs]
+        own = [source for module in modules for source in (module.source, *module.linked)]
         prefix = "_/" * _depth([*sources, *dirs, *own])
-        members = sorted((_relocate(module, prefix) for module in members), key=lambda module: module.name)
-        fallback, beside = None, {}
-        if shipped is not None:
-            sources = {posixpath.normpath(prefix + label): file for label, file in sources.items()}
-            _check_shippable(sources)
-            beside = {posixpath.join(SOURCE_DIRECTORY, path): file.data for path, file in sources.items()}
-            fallback = Fallback(files={path: _shipped(file) for path, file in sorted(sources.items())})
-        manifest = Manifest(package=package, release=toolchain.release, modules=tuple(members), fallback=fallback)
-        found[package] = (manifest, beside)
+        files = {posixpath.normpath(prefix + label): file for label, file in sources.items()}
+        _check_shippable(files)
+        found[package] = Shipment(prefix=prefix, files=None if shipped is None else dict(sorted(files.items())))
     return found
 
 
-def origins_of(images: Mapping[CompileJob, PlacedImage]) -> list[Origin]:
+def describe(
+    spec: ModuleSpec, unit: Unit, images: Mapping[CompileJob, PlacedImage], release: str, prefix: str
+) -> Described:
+    """What a wheel's documents say of a module whose images are all there."""
+    module = _relocate(_module(spec, unit, images), prefix)
+    return Described(
+        package=spec.package,
+        name=module.name,
+        kernels=tuple(module.kernels),
+        manifest=module.to_text(),
+        listing=list_images(_origins_of(images), release),
+    )
+
+
+def _origins_of(images: Mapping[CompileJob, PlacedImage]) -> list[Origin]:
     """What each image was made of."""
     return [
         Origin(
@@ -120,7 +134,9 @@ def _shipped(file: SourceFile) -> ShippedFile:
 
 
 def _relocate(module: Module, prefix: str) -> Module:
-    """Paths of a module as they are below `src/`: a project that reaches above its root is moved down."""
+    """A module with its paths as they are below `src/`."""
+    if not prefix:
+        return module
     return dataclasses.replace(
         module,
         source=posixpath.normpath(prefix + module.source),

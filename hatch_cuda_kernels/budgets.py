@@ -5,22 +5,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .config import EVERY_KERNEL, Config
 from .display import format_size
 from .errors import ConfigurationError
-from .manifest import Manifest, Module, Resources, squeeze_name
+from .manifest import Module, Resources, squeeze_name
 
 __all__ = ["kernels_over_budget", "wheel_over_budget"]
 
 
-def kernels_over_budget(config: Config, manifests: Iterable[Manifest], where: str) -> list[str]:
+def kernels_over_budget(config: Config, modules: Sequence[Module], where: str) -> list[str]:
     """What kernels need beyond the budget, one sentence each. PTX needs nothing yet: the driver decides.
 
     Raises ConfigurationError where a limit names a kernel that there is not.
     """
-    modules = [module for manifest in manifests for module in manifest.modules]
     found: list[str] = []
     for key, limits, attribute, unit in (
         ("max-registers", config.max_registers, "registers", "registers"),

@@ -11,49 +11,36 @@ from __future__ import annotations
 import posixpath
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-from .absence import asks_for, outline, suspects
+from .absence import asks_for, outline
 from .account import Reporter, all_errors, build_report, show_warnings, write_report
 from .arch import Architecture, expand_architectures, unsupported_reason
-from .assembly import assemble, image_file, origins_of, shipped_files
+from .assembly import shipments, shipped_files
 from .budgets import kernels_over_budget
 from .cache import KernelCache
 from .config import Config
 from .costs import Costs
 from .display import counted, format_size
+from .documents import Documents
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, numbered
+from .gathering import Gathering, Put, Wanted
 from .jobs import make_job, needs_optimization
 from .machine import available_cores
-from .manifest import DIRECTORY, MANIFEST_FILE, Manifest
+from .manifest import DIRECTORY, MANIFEST_FILE, SOURCE_DIRECTORY
 from .modules import ModuleSpec
 from .nvrtc import workspace
-from .plan import CompiledImage, CompileJob, PlacedImage, Unit, make_unit
+from .plan import CompiledImage, CompileJob, Unit, make_unit
 from .pool import Pool, Result
-from .sbom import Origin
 from .scans import RememberedScans
 from .sources import ProjectTree, Scans
 from .toolchain import Later, Memory, Toolchain, check_pins, detect
 
-__all__ = ["Built", "Put", "Reporter", "build_packages", "make_units"]
-
-Put = Callable[[str, str, bytes], None]
-"""Takes a file that a build adds to a wheel: import package, path inside it, bytes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Built:
-    """What there is to say of a build that went well."""
-
-    release: str
-    """Full NVRTC release."""
-    origins: Sequence[Origin]
-    """Every image, and what it was made of."""
+__all__ = ["Put", "Reporter", "build_packages", "make_units"]
 
 
 def make_units(root: Path, specs: Sequence[ModuleSpec], scans: Scans | None = None) -> list[Unit]:
@@ -73,20 +60,33 @@ def make_units(root: Path, specs: Sequence[ModuleSpec], scans: Scans | None = No
 
 def build_packages(
     config: Config, root: Path, specs: Sequence[ModuleSpec], *, where: str, reporter: Reporter, put: Put
-) -> Built:
+) -> Documents:
     """Compile every module for every architecture, through the cache, and hand all files of the wheel to `put`.
 
     Raises ConfigurationError or ToolchainError before any compile, CompilationError after all of them with every
     module and architecture that failed, or with what is over its budget; what did compile stays in the cache, and what
-    `put` has got by then is to be thrown away.
+    `put` has got by then is to be thrown away. Whoever has the documents closes them.
     """
-    with closing(Pool(config.jobs or available_cores(), timeout=config.compile_timeout)) as pool:
-        return _build(config, root, specs, pool, where=where, reporter=reporter, put=put)
+    with (
+        closing(Pool(config.jobs or available_cores(), timeout=config.compile_timeout)) as pool,
+        ExitStack() as failing,
+    ):
+        documents = _build(config, root, specs, pool, failing, where=where, reporter=reporter, put=put)
+        failing.pop_all()
+    return documents
 
 
 def _build(
-    config: Config, root: Path, specs: Sequence[ModuleSpec], pool: Pool, *, where: str, reporter: Reporter, put: Put
-) -> Built:
+    config: Config,
+    root: Path,
+    specs: Sequence[ModuleSpec],
+    pool: Pool,
+    failing: ExitStack,
+    *,
+    where: str,
+    reporter: Reporter,
+    put: Put,
+) -> Documents:
     start = time.perf_counter()
     if config.report is not None and not (root / config.report).parent.is_dir():
         raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: there is no folder {(root / config.report).parent}")
@@ -106,40 +106,40 @@ def _build(
         check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
         targets = [_architectures(spec, toolchain, where) for spec in specs]
         _check_targets(specs, targets, toolchain, where)
-        shipped = shipped_files(config, root, units, where) if config.jit else {}
-        jobs = [
-            make_job(unit, architecture, toolchain)
-            for unit, target in zip(units, targets, strict=True)
-            for architecture in target
+        shipped = shipments(specs, shipped_files(config, root, units, where) if config.jit else None)
+        modules = [
+            Wanted(spec=spec, unit=unit, architectures=target)
+            for spec, unit, target in zip(specs, units, targets, strict=True)
         ]
-        images, finished = _compile(jobs, config, root, cache, pool, reporter, put, start)
+        gathering = Gathering(modules, toolchain, shipped, put, reported=config.report is not None)
+        failing.callback(gathering.documents.close)
+        compiled = _compile(gathering, config, root, cache, pool, reporter, start)
         if config.jit:
-            _check_fallback(jobs, images, toolchain, config, cache, pool, reporter)
+            _check_fallback(modules, gathering.absent, toolchain, config, cache, pool, reporter)
         for place, count in cache.pending():
             reporter.info(f"{count} images are on their way to {place}")
-    show_warnings(images, targets, toolchain, reporter)
+    show_warnings(gathering.warnings(), targets, toolchain, reporter)
     seconds = time.perf_counter() - start
-    manifests = assemble(specs, units, jobs, images, toolchain, shipped if config.jit else None)
-    _check_budgets(config, [manifest for manifest, _ in manifests.values()], where, reporter)
-    for package, (manifest, sources) in manifests.items():
-        put(package, posixpath.join(DIRECTORY, MANIFEST_FILE), manifest.to_bytes())
-        for name, data in sources.items():
-            put(package, posixpath.join(DIRECTORY, name), data)
+    documents = gathering.documents
+    _check_budgets(config, documents, len(modules), where, reporter)
+    for package, shipment in shipped.items():
+        put(package, posixpath.join(DIRECTORY, MANIFEST_FILE), documents.manifest(package, shipment.fallback))
+        for path, file in (shipment.files or {}).items():
+            put(package, posixpath.join(DIRECTORY, SOURCE_DIRECTORY, path), (file.data,))
     if config.report is not None:
-        write_report(root / config.report, build_report(jobs, images, finished, toolchain, seconds))
-    if passed := {omission for image in images.values() for omission in image.passed_over}:
+        write_report(root / config.report, build_report(gathering.report_rows(), toolchain.release, seconds))
+    if passed := gathering.passed_over:
         files_passed = len({omission.source for omission in passed})
         reporter.info(
             f"host code passed over in {files_passed} file{'s'[: files_passed > 1]}: {len(passed)} pieces, which "
             "hatch-cuda-kernels inspect --sources lists"
         )
-    size = sum(image.size for image in images.values())
     names = " ".join(dict.fromkeys(str(architecture) for target in targets for architecture in target))
     reporter.info(
-        f"{counted(len(jobs), 'image')}: {len(jobs) - len(finished)} cached, {len(finished)} compiled in "
-        f"{seconds:.1f} s, {format_size(size)}, {names}"
+        f"{counted(gathering.wanted, 'image')}: {gathering.wanted - compiled} cached, {compiled} compiled in "
+        f"{seconds:.1f} s, {format_size(gathering.size)}, {names}"
     )
-    return Built(release=toolchain.release, origins=origins_of(images))
+    return documents
 
 
 def _ask(memory: Memory, pool: Pool, modules: int) -> Future[Toolchain]:
@@ -187,30 +187,15 @@ _MOST_UNWRITTEN = 32
 
 
 def _compile(
-    jobs: Sequence[CompileJob],
-    config: Config,
-    root: Path,
-    cache: KernelCache,
-    pool: Pool,
-    reporter: Reporter,
-    put: Put,
-    start: float,
-) -> tuple[dict[CompileJob, PlacedImage], dict[CompileJob, float]]:
-    """Images by job, and the seconds after `start` at which those were there that the cache did not serve."""
-    images: dict[CompileJob, PlacedImage] = {}
-
-    def place(image: CompiledImage, *twins: CompileJob) -> None:
-        for job in twins:
-            put(job.unit.package, posixpath.join(DIRECTORY, image_file(job)), image.data)
-        images.update(dict.fromkeys(twins, PlacedImage.of(image)))
-
-    for job, image in cache.lookup_each(jobs):
-        place(image, job)
-    finished: dict[CompileJob, float] = {}
+    gathering: Gathering, config: Config, root: Path, cache: KernelCache, pool: Pool, reporter: Reporter, start: float
+) -> int:
+    """Gather all images, and say how many of them the cache did not serve."""
     same: dict[str, list[CompileJob]] = {}
-    for job in jobs:
-        if job not in images:
+    for job, image in cache.lookup_each(gathering.jobs()):
+        if image is None:
             same.setdefault(job.key, []).append(job)
+        else:
+            gathering.place(image, job)
     missing = [twins[0] for twins in same.values()]
     errors: dict[CompileJob, CudaKernelsError] = {}
     if missing:
@@ -223,8 +208,7 @@ def _compile(
                     stored.append(writers.submit(cache.store, job, result))
                     if len(stored) > _MOST_UNWRITTEN:
                         stored.popleft().result()
-                    place(result, *same[job.key])
-                    finished.update(dict.fromkeys(same[job.key], time.perf_counter() - start))
+                    gathering.place(result, *same[job.key], seconds=time.perf_counter() - start)
                     took = f"{result.seconds:.2f} s, {format_size(len(result.data))}"
                 else:
                     errors.update(dict.fromkeys(same[job.key], result))
@@ -233,8 +217,9 @@ def _compile(
         for future in stored:
             future.result()
     if errors:
-        raise all_errors(jobs, errors, root)
-    return {job: images[job] for job in jobs}, finished
+        in_order = {job: errors[job] for twins in same.values() for job in twins if job in errors}
+        raise all_errors(in_order, gathering.wanted, root)
+    return sum(map(len, same.values()))
 
 
 def _results(
@@ -256,8 +241,8 @@ def _results(
 
 
 def _check_fallback(
-    jobs: Sequence[CompileJob],
-    images: Mapping[CompileJob, PlacedImage],
+    modules: Sequence[Wanted],
+    absent: Mapping[Unit, set[str]],
     toolchain: Toolchain,
     config: Config,
     cache: KernelCache,
@@ -270,15 +255,14 @@ def _check_fallback(
     stumble over it on another one is told by an outline of the source (see absence.py), or where that does not tell by
     compiling for it. Sources without such an include cost nothing here.
     """
-    absent = suspects(images)
-    if not absent:
-        return
-    asked: dict[Unit, set[int]] = {}
-    for job in jobs:
-        asked.setdefault(job.unit, set()).add(job.architecture.number)
+    asked = {
+        module.unit: {architecture.number for architecture in module.architectures}
+        for module in modules
+        if module.unit in absent
+    }
     others = [
         make_job(unit, Architecture(number), toolchain)
-        for unit in absent
+        for unit in asked
         for number in toolchain.supported
         if number not in asked[unit]
     ]
@@ -315,19 +299,22 @@ def _besides(
     jobs: Sequence[CompileJob], config: Config, cache: KernelCache, pool: Pool
 ) -> Iterator[tuple[CompileJob, Result]]:
     """The results of jobs whose images go into no wheel, but into the cache."""
-    known = set()
+    missing = []
     for job, image in cache.lookup_each(jobs):
-        known.add(job)
-        yield job, image
-    missing = [job for job in jobs if job not in known]
+        if image is None:
+            missing.append(job)
+        else:
+            yield job, image
     for job, result in _results(missing, config, cache, pool) if missing else ():
         if isinstance(result, CompiledImage):
             cache.store(job, result)
         yield job, result
 
 
-def _check_budgets(config: Config, manifests: Sequence[Manifest], where: str, reporter: Reporter) -> None:
-    over = kernels_over_budget(config, manifests, where)
+def _check_budgets(config: Config, documents: Documents, modules: int, where: str, reporter: Reporter) -> None:
+    if not config.max_registers and not config.max_spill_bytes:
+        return
+    over = kernels_over_budget(config, [documents.module(number) for number in range(modules)], where)
     if over:
         text = numbered("kernels that are over their budget:", over)
         if config.over_budget == "error":

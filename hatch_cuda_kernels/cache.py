@@ -90,25 +90,31 @@ class KernelCache:
         """The image that this job gave before, with everything that was told about it; None is a miss."""
         return self.lookup_all([job]).get(job)
 
-    def lookup_all(self, jobs: Sequence[CompileJob]) -> dict[CompileJob, CompiledImage]:
+    def lookup_all(self, jobs: Iterable[CompileJob]) -> dict[CompileJob, CompiledImage]:
         """The images of those jobs that hit, all at once."""
-        return dict(self.lookup_each(jobs))
+        return {job: image for job, image in self.lookup_each(jobs) if image is not None}
 
-    def lookup_each(self, jobs: Sequence[CompileJob]) -> Iterator[tuple[CompileJob, CompiledImage]]:
-        """Those jobs that hit, each with its image, in any order. Another machine is asked for many at a time, since
-        each answer takes its time to come."""
-        missing, headers = list(jobs), Headers()
-        for number, layer in enumerate(self.layers):
-            asked, missing = missing, []
-            for job, image in self._find_each(asked, number, headers):
-                if image is None:
-                    missing.append(job)
-                else:
-                    yield job, image
-            layer.add(Counts(hits=len(asked) - len(missing), misses=len(missing)))
-            layer.report()
-        self.hits += len(jobs) - len(missing)
-        self.misses += len(missing)
+    def lookup_each(self, jobs: Iterable[CompileJob]) -> Iterator[tuple[CompileJob, CompiledImage | None]]:
+        """Every job, with its image or, where that is a miss, None.
+
+        Jobs are taken as there is use for them, many at a time, since another machine takes its time to answer; out of
+        so many they come in any order.
+        """
+        jobs, headers = iter(jobs), Headers()
+        while asked := list(itertools.islice(jobs, _LOOKED_UP_AHEAD)):
+            missing = asked
+            for number, layer in enumerate(self.layers):
+                wanted, missing = missing, []
+                for job, image in self._find_each(wanted, number, headers):
+                    if image is None:
+                        missing.append(job)
+                    else:
+                        yield job, image
+                layer.add(Counts(hits=len(wanted) - len(missing), misses=len(missing)))
+                layer.report()
+            self.hits += len(asked) - len(missing)
+            self.misses += len(missing)
+            yield from ((job, None) for job in missing)
 
     def _find_each(
         self, jobs: Sequence[CompileJob], number: int, headers: Headers
@@ -127,8 +133,7 @@ class KernelCache:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(_LOOKUPS) as threads:
-            for begin in range(0, len(jobs), _LOOKED_UP_AHEAD):
-                yield from threads.map(find, jobs[begin : begin + _LOOKED_UP_AHEAD])
+            yield from threads.map(find, jobs)
 
     def recheck(self, job: CompileJob) -> CompiledImage | None:
         """Whether another process of this machine has stored it since it was looked up."""

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import functools
-import io
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +27,14 @@ __all__ = [
     "Module",
     "Resources",
     "ShippedFile",
+    "Verbatim",
     "canonical_json",
+    "canonical_lines",
+    "canonical_pieces",
     "check_relative_path",
     "compact_json",
+    "kernel_index",
+    "manifest_pieces",
     "squeeze_name",
 ]
 
@@ -49,25 +54,34 @@ _LITERAL_OR_SPACE = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\s+"
 _RESERVED_STEM = r"(?i:con|prn|aux|nul|com\d|lpt\d)(\..*)?"
 
 
+class Verbatim(str):
+    """JSON text that stands for the value that it is the text of."""
+
+    __slots__ = ()
+
+
 def canonical_json(value: object, *, levels: int = 4) -> bytes:
     """The one way this package writes JSON that is shipped: sorted keys, UTF-8, no time stamps, for people to read.
 
     So many outer `levels` are indented, and what lies deeper is on one line each, as an image of a manifest: the
-    library writes that many times as quickly. A list may be an iterator, of which only one element is held at a time.
+    library writes that many times as quickly. A list may be an iterator, of which only one element is held at a time,
+    and a value may be there as its text.
     """
-    data, pending = io.BytesIO(), io.StringIO()
-    for count, text in enumerate(_lines(value, "\n", levels)):
-        pending.write(text)
-        if count % _PIECES == 0:
-            data.write(pending.getvalue().encode())
-            pending = io.StringIO()
-    data.write(f"{pending.getvalue()}\n".encode())
-    return data.getvalue()
+    return b"".join(canonical_pieces(value, levels=levels))
 
 
-def _lines(value: object, start: str, levels: int) -> Iterator[str]:
-    if not levels or not isinstance(value, (dict, list, tuple, Iterator)):
-        yield _encode(value)
+def canonical_pieces(value: object, *, levels: int = 4) -> Iterator[bytes]:
+    """The same text, piece by piece."""
+    lines = canonical_lines(value, "\n", levels)
+    while texts := list(itertools.islice(lines, _PIECES)):
+        yield "".join(texts).encode()
+    yield b"\n"
+
+
+def canonical_lines(value: object, start: str, levels: int) -> Iterator[str]:
+    """The same, of a value whose last line begins as `start` does."""
+    if isinstance(value, Verbatim) or not levels or not isinstance(value, (dict, list, tuple, Iterator)):
+        yield value if isinstance(value, Verbatim) else _encode(value)
         return
     inner, separator = f"{start} ", ""
     brackets = "{}" if isinstance(value, dict) else "[]"
@@ -75,10 +89,10 @@ def _lines(value: object, start: str, levels: int) -> Iterator[str]:
     for item in sorted(value) if isinstance(value, dict) else value:
         if isinstance(value, dict):
             yield f"{separator}{inner}{_encode(item)}: "
-            yield from _lines(value[item], inner, levels - 1)
+            yield from canonical_lines(value[item], inner, levels - 1)
         else:
             yield f"{separator}{inner}"
-            yield from _lines(item, inner, levels - 1)
+            yield from canonical_lines(item, inner, levels - 1)
         separator = ","
     yield f"{start}{brackets[1]}" if separator else brackets[1]
 
@@ -279,6 +293,10 @@ class Module:
             **({"passed_over": [omission.to_dict() for omission in self.passed_over]} if self.passed_over else {}),
         }
 
+    def to_text(self) -> Verbatim:
+        """The same as text: an element of a manifest's modules."""
+        return Verbatim("".join(canonical_lines(self.to_dict(), "\n  ", 2)))
+
     @classmethod
     def from_dict(cls, value: object, where: str) -> Module:
         """Read one module; `where` is its path in the manifest."""
@@ -351,31 +369,17 @@ class Manifest:
     @functools.cached_property
     def kernels(self) -> Mapping[str, Sequence[str]]:
         """Kernel's name without white space -> names of the modules that have it, in their order."""
-        found: dict[str, list[str]] = {}
-        for module in self.modules:
-            for kernel in dict.fromkeys(map(squeeze_name, module.kernels)):
-                found.setdefault(kernel, []).append(module.name)
-        return found
+        return kernel_index((module.name, module.kernels) for module in self.modules)
 
     def to_dict(self) -> dict[str, Any]:
         """As `manifest.json` has it."""
-        return {**self._without_modules(), "modules": [module.to_dict() for module in self.modules]}
+        frame = _frame(self.package, self.release, self.kernels, self.fallback)
+        return {**frame, "modules": [module.to_dict() for module in self.modules]}
 
     def to_bytes(self) -> bytes:
         """The text of `manifest.json`."""
-        return canonical_json({**self._without_modules(), "modules": (module.to_dict() for module in self.modules)})
-
-    def _without_modules(self) -> dict[str, Any]:
-        files = None
-        if self.fallback is not None:
-            files = {path: dict(vars(found)) for path, found in self.fallback.files.items()}
-        return {
-            "schema": SCHEMA,
-            "package": self.package,
-            "compiler": {"name": "nvrtc", "release": self.release},
-            "kernels": {kernel: list(modules) for kernel, modules in self.kernels.items()},
-            "fallback": None if files is None else {"files": files},
-        }
+        texts = (module.to_text() for module in self.modules)
+        return b"".join(manifest_pieces(self.package, self.release, self.kernels, self.fallback, texts))
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Manifest:
@@ -428,6 +432,42 @@ class Manifest:
         if table.get("kernels", manifest.kernels) != manifest.kernels:
             raise ManifestError("kernels: it is not the index of the modules' kernels")
         return manifest
+
+
+def kernel_index(modules: Iterable[tuple[str, Iterable[str]]]) -> dict[str, list[str]]:
+    """Kernel's name without white space -> names of the modules that have it; from each module's name and kernels."""
+    found: dict[str, list[str]] = {}
+    for name, kernels in modules:
+        for kernel in dict.fromkeys(map(squeeze_name, kernels)):
+            found.setdefault(kernel, []).append(name)
+    return found
+
+
+def manifest_pieces(
+    package: str,
+    release: str,
+    kernels: Mapping[str, Sequence[str]],
+    fallback: Fallback | None,
+    modules: Iterable[Verbatim],
+) -> Iterator[bytes]:
+    """The text of `manifest.json`, piece by piece, from the texts of its modules (Module.to_text)."""
+    return canonical_pieces({**_frame(package, release, kernels, fallback), "modules": iter(modules)})
+
+
+def _frame(
+    package: str, release: str, kernels: Mapping[str, Sequence[str]], fallback: Fallback | None
+) -> dict[str, Any]:
+    """A manifest without its modules."""
+    files = None
+    if fallback is not None:
+        files = {path: dict(vars(found)) for path, found in fallback.files.items()}
+    return {
+        "schema": SCHEMA,
+        "package": package,
+        "compiler": {"name": "nvrtc", "release": release},
+        "kernels": {kernel: list(modules) for kernel, modules in kernels.items()},
+        "fallback": None if files is None else {"files": files},
+    }
 
 
 def _no_constant(name: str) -> object:

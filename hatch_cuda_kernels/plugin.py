@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import posixpath
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from .config import HOOK, Config
 from .editable import EDITABLE_FILE, describe_editable, hook_table
 from .errors import CompilationError, ConfigurationError, CudaKernelsError, CudaKernelsWarning, first_line, numbered
 from .installed import is_installed
-from .manifest import DIRECTORY
+from .manifest import DIRECTORY, MANIFEST_FILE
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .progress import Progress, is_live
-from .sbom import SBOM_FILE, bill_of_materials
+from .sbom import SBOM_FILE
 from .sources import walk_files
 from .staging import Staging
 from .toolchain import required_distributions
@@ -98,26 +99,31 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         staging, included = self._staging, build_data["force_include"]
         assert staging is not None
 
-        def put(package: str, path: str, data: bytes) -> None:
-            target = self._target(package, folders[package], path)
+        @functools.cache
+        def beside(package: str) -> str:
+            return posixpath.dirname(self._target(package, folders[package], posixpath.join(DIRECTORY, MANIFEST_FILE)))
+
+        def put(package: str, path: str, pieces: Iterable[bytes]) -> None:
             folder, name = posixpath.split(path)
             if folder == DIRECTORY:  # thousands, perhaps: hatchling is told of their folder alone
-                staged = staging.add(f"{package}/beside/{name}", data)
-                included[os.path.dirname(staged)] = posixpath.dirname(target)
+                here = f"{package}/beside/{name}"
+                staged = staging.stream(here, pieces) if name == MANIFEST_FILE else staging.add(here, b"".join(pieces))
+                included[os.path.dirname(staged)] = beside(package)
             else:
-                included[staging.add(f"{package}/below/{path}", data)] = target
+                target = self._target(package, folders[package], path)
+                included[staging.add(f"{package}/below/{path}", b"".join(pieces))] = target
 
         specs = self._modules(config, packages)
-        built = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
+        documents = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
+        with closing(documents):
+            if "sbom_files" in build_data:  # hatchling 1.28 and newer
+                document = documents.bill_of_materials(self.metadata.core.raw_name, self.metadata.version)
+                build_data["sbom_files"].append(staging.stream(SBOM_FILE, document))
         if config.jit and any(module.linked for module in config.modules) and not self._depends_on("nvjitlink"):
             reporter.warning(
                 'the run-time fallback of modules of several sources needs nvJitLink; add "cuda-toolkit[nvjitlink]" to '
                 "the project's dependencies, or set jit = false"
             )
-        if "sbom_files" in build_data:  # hatchling 1.28 and newer
-            name, version = self.metadata.core.raw_name, self.metadata.version
-            document = bill_of_materials(name, version, built.release, built.origins)
-            build_data["sbom_files"].append(staging.add(SBOM_FILE, document))
 
     def _target(self, package: str, folder: str, path: str) -> str:
         """The path that ends up as `package/path` once hatchling has applied its `sources` rewriting."""

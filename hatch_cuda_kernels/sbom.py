@@ -9,17 +9,16 @@ number that is a digest of the rest, so that two builds of one tree stay equal b
 from __future__ import annotations
 
 import hashlib
-import heapq
 import itertools
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ._version import __version__
-from .manifest import canonical_json, compact_json
+from .manifest import Verbatim, canonical_lines, canonical_pieces, compact_json
 
-__all__ = ["SBOM_FILE", "Origin", "bill_of_materials"]
+__all__ = ["SBOM_FILE", "Listing", "Origin", "bill_of_materials", "list_images"]
 
 SBOM_FILE = "hatch-cuda-kernels.cdx.json"
 _NAMESPACE = uuid.UUID("6f1c3a52-8f57-5c0e-9d0b-51d3a6c86a1e")
@@ -45,19 +44,48 @@ class Origin(NamedTuple):
     """Release of nvJitLink, where it linked the image."""
 
 
-def bill_of_materials(name: str, version: str, release: str, origins: Iterable[Origin]) -> bytes:
-    """The document for the distribution `name`, whose images NVRTC `release` made."""
-    root = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{version}"
+class Listing(NamedTuple):
+    """What the document says of some images, as its text."""
+
+    components: str
+    dependencies: str
+    references: str
+    """How the dependencies of the whole name them."""
+    inputs: Mapping[str, str]
+    """Reference of everything that they were made of and by -> its component."""
+
+
+def list_images(origins: Sequence[Origin], release: str) -> Listing:
+    """The texts of some images that NVRTC `release` made."""
     compiler = f"nvrtc@{release}"
-    images = sorted(origins, key=lambda origin: origin.path)
-    inputs = {compiler: _compiler(compiler, release)}
-    for origin in images:
+    inputs = {compiler: _element(_compiler(compiler, release))}
+    for origin in origins:
         if origin.linker:
-            inputs.setdefault(f"nvjitlink@{origin.linker}", _linker(origin.linker))
+            inputs[f"nvjitlink@{origin.linker}"] = _element(_linker(origin.linker))
         for kind, files in _read(origin):
             for label, digest in files.items():
                 if (reference := _reference(kind, label, digest)) not in inputs:
-                    inputs[reference] = _file(reference, label, digest, {"kind": kind})
+                    inputs[reference] = _element(_file(reference, label, digest, {"kind": kind}))
+    references = [_IMAGE + origin.path for origin in origins]
+    depends = ({"ref": _IMAGE + origin.path, "dependsOn": _depends(compiler, origin)} for origin in origins)
+    return Listing(
+        components=_BETWEEN.join(_element(_image(origin)) for origin in origins),
+        dependencies=_BETWEEN.join(map(_element, depends)),
+        references=", ".join(map(_element, references)),
+        inputs=inputs,
+    )
+
+
+def bill_of_materials(
+    name: str,
+    version: str,
+    components: Callable[[], Iterable[str]],
+    dependencies: Callable[[], Iterable[str]],
+    references: Callable[[], Iterable[str]],
+    inputs: Mapping[str, str],
+) -> Iterator[bytes]:
+    """The document for the distribution `name`, piece by piece, from the columns of its images' listings."""
+    root = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{version}"
     document: dict[str, Any] = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -68,22 +96,30 @@ def bill_of_materials(name: str, version: str, release: str, origins: Iterable[O
             "component": {"type": "library", "bom-ref": root, "name": name, "version": version, "purl": root},
         },
     }
-    document["serialNumber"] = uuid.uuid5(_NAMESPACE, _digest(document, release, images)).urn
-    others = (inputs[reference] for reference in sorted(inputs))
-    components = heapq.merge(map(_image, images), others, key=lambda component: component["bom-ref"])
-    depends = ({"ref": _IMAGE + origin.path, "dependsOn": _depends(compiler, origin)} for origin in images)
-    whole = {"ref": root, "dependsOn": [_IMAGE + origin.path for origin in images]}
-    return canonical_json(
-        {**document, "components": components, "dependencies": itertools.chain(depends, [whole])}, levels=2
+    others = [(reference, inputs[reference]) for reference in sorted(inputs)]
+    state = hashlib.sha256(compact_json([document, others]))
+    for text in itertools.chain(components(), dependencies()):
+        state.update(text.encode())
+    document["serialNumber"] = uuid.uuid5(_NAMESPACE, state.hexdigest()).urn
+    before = (text for reference, text in others if reference < _IMAGE)
+    after = (text for reference, text in others if reference >= _IMAGE)
+    whole = '{"dependsOn": [' + ", ".join(references()) + f'], "ref": {_element(root)}}}'
+    return canonical_pieces(
+        {
+            **document,
+            "components": map(Verbatim, itertools.chain(before, components(), after)),
+            "dependencies": map(Verbatim, itertools.chain(dependencies(), [whole])),
+        },
+        levels=2,
     )
 
 
-def _digest(document: Mapping[str, Any], release: str, images: Iterable[Origin]) -> str:
-    """A digest of all that the document says."""
-    state = hashlib.sha256(compact_json([document, release]))
-    for origin in images:
-        state.update(compact_json(origin))
-    return state.hexdigest()
+_BETWEEN = ",\n  "
+"""Between two elements of the document's lists."""
+
+
+def _element(value: object) -> str:
+    return "".join(canonical_lines(value, "", 0))
 
 
 def _read(origin: Origin) -> tuple[tuple[str, Mapping[str, str]], ...]:

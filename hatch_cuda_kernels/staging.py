@@ -9,17 +9,20 @@ is room; what they may take there is bounded, however large the wheel.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from .errors import ToolchainError
 from .machine import memory_folder
 
-__all__ = ["Staging"]
+__all__ = ["Staging", "room_for"]
 
 _MOST_IN_MEMORY = 64 << 20
+_LONG = 1 << 20
 _PREFIX = "hatch-cuda-kernels-wheel-"
 
 
@@ -40,18 +43,25 @@ class Staging:
         if len(data) <= self._room and self._memory is not None:
             self._room -= len(data)
             with suppress(OSError):  # somebody else has filled it meanwhile
-                return _write(f"{self._memory}/{path}", data)
+                return _write(f"{self._memory}/{path}", (data,))
             self._room = 0
-        try:
+        return self._add_on_disk(path, (data,))
+
+    def stream(self, path: str, pieces: Iterable[bytes]) -> str:
+        """The same for a file that may be too long to be held in memory."""
+        pieces, begin, length = iter(pieces), [], 0
+        for piece in pieces:
+            begin.append(piece)
+            length += len(piece)
+            if length > _LONG:
+                return self._add_on_disk(path, itertools.chain(begin, pieces))
+        return self.add(path, b"".join(begin))
+
+    def _add_on_disk(self, path: str, pieces: Iterable[bytes]) -> str:
+        with room_for("the files of the wheel"):
             self._disk = self._disk or tempfile.mkdtemp(prefix=_PREFIX)
-            written = _write(f"{self._disk}/{path}", data)
+            written = _write(f"{self._disk}/{path}", pieces)
             return written if self._memory is None else _link(f"{self._memory}/{path}", written)
-        except OSError as error:
-            what = "no room left" if error.errno == errno.ENOSPC else f"cannot write ({error.strerror})"
-            raise ToolchainError(
-                f"{what} in {self._disk or tempfile.gettempdir()}, where the files of the wheel wait for it; set "
-                "TMPDIR to a folder elsewhere"
-            ) from None
 
     def remove(self) -> None:
         """Delete them all."""
@@ -61,16 +71,29 @@ class Staging:
         self._disk = self._memory = None
 
 
-def _write(path: str, data: bytes) -> str:
+@contextmanager
+def room_for(what: str) -> Iterator[None]:
+    """Where temporary files cannot be written the error says what waits there, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        found = "no room left" if error.errno == errno.ENOSPC else f"cannot write ({error.strerror})"
+        raise ToolchainError(
+            f"{found} in {tempfile.gettempdir()}, where {what} wait for it; set TMPDIR to a folder elsewhere"
+        ) from None
+
+
+def _write(path: str, pieces: Iterable[bytes]) -> str:
     try:
         stream = open(path, "wb", buffering=0)  # noqa: SIM115
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         stream = open(path, "wb", buffering=0)  # noqa: SIM115
     with stream:
-        left = memoryview(data)
-        while left:
-            left = left[stream.write(left) :]
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                left = left[stream.write(left) :]
     os.chmod(path, 0o644)
     return path
 

@@ -114,7 +114,7 @@ class Quiet:
         """See account.Reporter."""
 
 
-def nowhere(package: str, name: str, data: bytes) -> None:
+def nowhere(package: str, name: str, pieces: Iterable[bytes]) -> None:
     """Takes a file of a build and drops it; see build.Put."""
 
 
@@ -179,12 +179,12 @@ def build_demo(
     site = directory / "site"
     shutil.copytree(root / "demo", site / "demo", ignore=shutil.ignore_patterns("*.cu"))
 
-    def put(package: str, name: str, data: bytes) -> None:
+    def put(package: str, name: str, pieces: Iterable[bytes]) -> None:
         path = site / package / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        path.write_bytes(b"".join(pieces))
 
-    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put).close()
     return Site(site)
 
 

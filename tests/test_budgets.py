@@ -67,7 +67,7 @@ def build(root: Path, **budgets: Any) -> list[str]:
     packages = [ShippedPackage(name="demo", folder="demo")]
     told = Told()
     specs = find_modules(config, root, packages, where="hook")
-    build_packages(config, root, specs, where="hook", reporter=told, put=nowhere)
+    build_packages(config, root, specs, where="hook", reporter=told, put=nowhere).close()
     return [message for message in told.warnings if "budget" in message]
 
 

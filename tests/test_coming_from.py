@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,10 @@ def images(root: Path, table: dict[str, Any], package: ShippedPackage) -> dict[s
     specs = find_modules(config, root, [package], where=WHERE)
     built: dict[str, bytes] = {}
 
-    def put(package: str, name: str, data: bytes) -> None:
-        built[name] = data
+    def put(package: str, name: str, pieces: Iterable[bytes]) -> None:
+        built[name] = b"".join(pieces)
 
-    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put).close()
     return {name: data for name, data in built.items() if name.endswith(".cubin")}
 
 

@@ -147,12 +147,12 @@ def test_mistake_told_on_a_hit(tmp_path: Path, executor: str, message: str) -> N
     root = write(tmp_path / "project", {"demo/__init__.py": "", "demo/k.cu": KERNEL})
     config = Config.from_table({"archs": ["sm_80"], "cache": str(tmp_path / "cache")}, where=WHERE)
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
-    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere).close()
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         config = dataclasses.replace(config, executor=executor)
-        build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+        build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere).close()
     config = dataclasses.replace(config, executor="pools:no_executor")  # which only making it would tell
-    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+    build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=nowhere).close()
 
 
 # -- a real cluster ------------------------------------------------------------------------------------------------

@@ -224,7 +224,7 @@ def test_cuda(tmp_path: Path) -> None:
     table = {**hook_table(values["tool"]["hatch"]["build"]["hooks"][HOOK]), "archs": ["sm_90"], "cache": False}
     specs = find_modules(Config.from_table(table), tmp_path, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
     assert {spec.name for spec in specs} == set(named)
-    build_packages(Config.from_table(table), tmp_path, specs, where=WHERE, reporter=Quiet(), put=nowhere)
+    build_packages(Config.from_table(table), tmp_path, specs, where=WHERE, reporter=Quiet(), put=nowhere).close()
 
 
 def project_of(page: Path) -> Path | None:

@@ -16,7 +16,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from projects import KERNEL, Project, make_project, manifest_of
 
 from hatch_cuda_kernels import __version__
-from hatch_cuda_kernels.sbom import Origin, bill_of_materials
+from hatch_cuda_kernels.sbom import Origin, bill_of_materials, list_images
 
 SBOM = "demo-1.0.dist-info/sboms/hatch-cuda-kernels.cdx.json"
 FILES = {
@@ -104,12 +104,32 @@ def test_same_on_a_hit(project: Project, wheel: Path, tmp_path: Path) -> None:
     assert read(project.wheel(tmp_path)) == read(wheel)
 
 
+def document(*origins: Origin) -> Any:
+    """The document of some images."""
+    listing = list_images(origins, "13.5.37")
+    texts = bill_of_materials(
+        "demo",
+        "1",
+        lambda: [listing.components],
+        lambda: [listing.dependencies],
+        lambda: [listing.references],
+        listing.inputs,
+    )
+    return json.loads(b"".join(texts))
+
+
 def test_the_serial_number_is_a_digest() -> None:
     """Another input gives another number, and the same inputs the same one."""
     origin = Origin(
         path="k", sha256="0", module="m", architecture="sm_80", source="k.cu", files={"k.cu": "1"}, installed={}
     )
-    one, same = (bill_of_materials("demo", "1", "13.5.37", [origin]) for _ in range(2))
-    other = bill_of_materials("demo", "1", "13.5.37", [origin._replace(files={"k.cu": "2"})])
-    assert one == same
-    assert json.loads(one)["serialNumber"] != json.loads(other)["serialNumber"]
+    one = document(origin)
+    assert one == document(origin)
+    for other in (
+        [origin._replace(files={"k.cu": "2"})],
+        [origin._replace(installed={"h.h": "1"})],
+        [origin._replace(linker="13.5.37")],
+        [origin._replace(sha256="1")],
+        [origin, origin._replace(path="l")],
+    ):
+        assert one["serialNumber"] != document(*other)["serialNumber"]

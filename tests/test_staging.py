@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hatch_cuda_kernels.build import build_packages
 from hatch_cuda_kernels.config import Config
 from hatch_cuda_kernels.errors import ToolchainError
 from hatch_cuda_kernels.modules import ShippedPackage, find_modules
-from hatch_cuda_kernels.plan import CompiledImage
+from hatch_cuda_kernels.plan import CompiledImage, PlacedImage
 from hatch_cuda_kernels.staging import Staging
 
 
@@ -75,8 +76,15 @@ def test_memory_filled_by_others(folders: tuple[Path, Path]) -> None:
     assert not list(memory.iterdir()) and not list(disk.iterdir())
 
 
-def test_build_keeps_no_bytes(tmp_path: Path) -> None:
-    """Images that the cache serves are handed over one by one: the build holds the bytes of none but that one."""
+def living() -> tuple[int, int]:
+    """How many images with bytes there are, and how many of which there are the facts alone."""
+    found = [type(each) for each in gc.get_objects()]
+    return found.count(CompiledImage), found.count(PlacedImage)
+
+
+def test_build_keeps_no_images(tmp_path: Path) -> None:
+    """Images that the cache serves are handed over one by one: the build holds the bytes of none but that one, and what
+    there is to say of those of one module."""
     files = {f"demo/k{number}.cu": f'extern "C" __global__ void k{number}() {{}}\n' for number in range(6)}
     root = write_project(tmp_path / "project", {"demo/__init__.py": "", **files})
     table = {"archs": ["sm_80", "compute_80"], "cache": str(tmp_path / "cache")}
@@ -84,18 +92,26 @@ def test_build_keeps_no_bytes(tmp_path: Path) -> None:
     specs = find_modules(config, root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
     for outcome in ("compiled", "cached"):
         names: list[str] = []
-        alive: list[int] = []
+        alive: list[tuple[int, int]] = []
 
-        def put(package: str, name: str, data: bytes, names: list[str] = names, alive: list[int] = alive) -> None:
+        def put(
+            package: str,
+            name: str,
+            pieces: Iterable[bytes],
+            names: list[str] = names,
+            alive: list[tuple[int, int]] = alive,
+        ) -> None:
             names.append(name)
-            alive.append(sum(isinstance(each, CompiledImage) for each in gc.get_objects()))
+            alive.append(living())
 
-        before = sum(isinstance(each, CompiledImage) for each in gc.get_objects())
-        built = build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put)
-        assert len(built.origins) == 12 and len([name for name in names if "/k" in name and "src" not in name]) == 12
+        before = living()
+        build_packages(config, root, specs, where=WHERE, reporter=Quiet(), put=put).close()
+        assert len([name for name in names if "/k" in name and "src" not in name]) == 12
+        bytes_of, facts_of = (max(after) - now for after, now in zip(zip(*alive, strict=True), before, strict=True))
         if outcome == "cached":
-            assert max(alive) - before <= 2
-        assert alive[-1] <= before + 1
+            assert bytes_of <= 2
+            assert facts_of <= 3  # two of one module, and one that is on its way
+        assert alive[-1][0] <= before[0] + 1
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

@@ -9,7 +9,7 @@ import posixpath
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..catalog import Live, installed_package, source_of
@@ -141,11 +141,11 @@ def _as_wheel(live: Live) -> Place:
     where = f"the hook table of {editable.root}"
     contents: dict[str, bytes] = {}
 
-    def put(package: str, path: str, data: bytes) -> None:
+    def put(package: str, path: str, pieces: Iterable[bytes]) -> None:
         if package == live.name:
-            contents[path] = data
+            contents[path] = b"".join(pieces)
 
-    build_packages(editable.config(), editable.root, specs, where=where, reporter=_Messages(), put=put)
+    build_packages(editable.config(), editable.root, specs, where=where, reporter=_Messages(), put=put).close()
     members = [posixpath.relpath(path, DIRECTORY) for path in contents]
     return Place(live.name, _InMemory(contents), members)
 

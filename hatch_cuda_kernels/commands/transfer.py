@@ -73,6 +73,8 @@ def move(jobs: Iterable[CompileJob], source: KernelCache, target: KernelCache) -
     wanted = [job for job in jobs if not into or any(job not in there for there in known)]
     sizes: dict[CompileJob, int] = {}
     for job, image in source.lookup_each(wanted):
+        if image is None:
+            continue
         sizes[job] = len(image.data)
         for layer, there in zip(into, known, strict=True):
             if job not in there:
@@ -92,7 +94,7 @@ def move(jobs: Iterable[CompileJob], source: KernelCache, target: KernelCache) -
 
 def _present(layer: Layer, jobs: Sequence[CompileJob]) -> set[CompileJob]:
     """Those jobs whose images a layer has."""
-    return {job for job, _ in KernelCache([layer]).lookup_each(jobs)}
+    return {job for job, image in KernelCache([layer]).lookup_each(jobs) if image is not None}
 
 
 def project_jobs(config: Config, root: Path, specs: Iterable[ModuleSpec], toolchain: Toolchain) -> list[CompileJob]:

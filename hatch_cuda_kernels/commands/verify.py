@@ -215,8 +215,7 @@ def verify_fallback(
             for architecture in _targets(toolchain, declared):
                 job = make_job(unit, architecture, toolchain)
                 own[job] = architecture in declared
-        known = {job for job, _ in cache.lookup_each(list(own))}
-        missing = [job for job in own if job not in known]
+        missing = [job for job, image in cache.lookup_each(own) if image is None]
         with workspace() as space:
             for job, result in pool.compile(missing, space, Costs(cache).of):
                 if isinstance(result, CompiledImage):

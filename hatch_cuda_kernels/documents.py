@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a wheel's documents say of each module, as text, from when its images are there to when the wheel is written.
+
+A build has thousands of images, perhaps, and of each there is much to say. None of that is held in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from .ledger import Ledger
+from .manifest import Fallback, Module, Verbatim, kernel_index, manifest_pieces
+from .sbom import Listing, bill_of_materials
+
+__all__ = ["Described", "Documents"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Described:
+    """What the documents say of one module."""
+
+    package: str
+    name: str
+    kernels: tuple[str, ...]
+    manifest: str
+    """It as an element of the manifest's modules (manifest.Module.to_text)."""
+    listing: Listing
+    """Its images in the bill of materials."""
+
+
+class Documents:
+    """The modules of a build by their numbers, which are their order in every document."""
+
+    def __init__(self, release: str) -> None:
+        """`release` is NVRTC's."""
+        self._release = release
+        self._texts = Ledger()
+        self._kernels: dict[str, dict[int, tuple[str, tuple[str, ...]]]] = {}
+        """Package -> number of each of its modules -> its name and its kernels."""
+        self._inputs: dict[str, str] = {}
+
+    def add(self, number: int, module: Described) -> None:
+        """Write a module down. Raises ToolchainError where there is no room for it."""
+        listing = module.listing
+        self._texts.write(number, (module.manifest, listing.components, listing.dependencies, listing.references))
+        self._kernels.setdefault(module.package, {})[number] = module.name, module.kernels
+        self._inputs.update(listing.inputs)
+
+    def module(self, number: int) -> Module:
+        """A module as the manifest has it."""
+        return Module.from_dict(json.loads(self._texts.read(number, 0)), "manifest")
+
+    def manifest(self, package: str, fallback: Fallback | None) -> Iterator[bytes]:
+        """The text of a package's manifest, piece by piece."""
+        modules = dict(sorted(self._kernels[package].items()))
+        texts = (Verbatim(self._texts.read(number, 0)) for number in modules)
+        return manifest_pieces(package, self._release, kernel_index(modules.values()), fallback, texts)
+
+    def bill_of_materials(self, name: str, version: str) -> Iterator[bytes]:
+        """The text of the bill of materials of the distribution `name`, piece by piece."""
+        components, dependencies, references = (partial(self._texts.column, column) for column in (1, 2, 3))
+        return bill_of_materials(name, version, components, dependencies, references, self._inputs)
+
+    def close(self) -> None:
+        """Forget them."""
+        self._texts.close()
