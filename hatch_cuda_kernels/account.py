@@ -80,18 +80,22 @@ _FIRST_PATCH = {12: "140", 13: "88"}
 
 def report_row(job: CompileJob, image: PlacedImage, finished: float | None) -> dict[str, Any]:
     """An image in the report; `finished` seconds after the start it was compiled, or the cache had it."""
-    return {
+    row = {
         "package": job.unit.package,
         "module": job.unit.module,
         "arch": str(job.architecture),
-        "outcome": "cached" if finished is None else "compiled",
-        "seconds": 0.0 if finished is None else round(image.seconds, 6),
-        "finished": None if finished is None else round(finished, 6),
-        "memory": 0 if finished is None else image.memory,
+        "outcome": "cached",
+        "seconds": 0.0,
+        "finished": None,
+        "memory": 0,
         "bytes": image.size,
         "warnings": list(image.warnings),
         "passed_over": [omission.to_dict() for omission in image.passed_over],
     }
+    if finished is not None:
+        row |= {"outcome": "compiled", "seconds": round(image.seconds, 6), "finished": round(finished, 6)}
+        row["memory"] = image.memory
+    return row
 
 
 def build_report(rows: Iterable[dict[str, Any]], release: str, seconds: float) -> dict[str, Any]:

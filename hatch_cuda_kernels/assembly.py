@@ -99,6 +99,7 @@ def describe(
         kernels=tuple(module.kernels),
         manifest=module.to_text(),
         listing=list_images(_origins_of(images), release),
+        passed_over=module.passed_over,
     )
 
 

@@ -37,6 +37,7 @@ from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
 from .pool import Pool, Result
 from .scans import RememberedScans
+from .shelves import Shelves
 from .sources import ProjectTree, Scans
 from .toolchain import Later, Memory, Toolchain, check_pins, detect
 
@@ -113,7 +114,9 @@ def _build(
         ]
         gathering = Gathering(modules, toolchain, shipped, put, reported=config.report is not None)
         failing.callback(gathering.documents.close)
-        compiled = _compile(gathering, config, root, cache, pool, reporter, start)
+        prefixes = {package: shipment.prefix for package, shipment in shipped.items()}
+        shelves = Shelves(cache, modules, toolchain.release, prefixes, used=config.report is None)
+        compiled = _compile(gathering, shelves, config, root, cache, pool, reporter, start)
         if config.jit:
             _check_fallback(modules, gathering.absent, toolchain, config, cache, pool, reporter)
         for place, count in cache.pending():
@@ -187,11 +190,18 @@ _MOST_UNWRITTEN = 32
 
 
 def _compile(
-    gathering: Gathering, config: Config, root: Path, cache: KernelCache, pool: Pool, reporter: Reporter, start: float
+    gathering: Gathering,
+    shelves: Shelves,
+    config: Config,
+    root: Path,
+    cache: KernelCache,
+    pool: Pool,
+    reporter: Reporter,
+    start: float,
 ) -> int:
     """Gather all images, and say how many of them the cache did not serve."""
     same: dict[str, list[CompileJob]] = {}
-    for job, image in cache.lookup_each(gathering.jobs()):
+    for job, image in cache.lookup_each(gathering.jobs(shelves.take(gathering))):
         if image is None:
             same.setdefault(job.key, []).append(job)
         else:
@@ -219,6 +229,7 @@ def _compile(
     if errors:
         in_order = {job: errors[job] for twins in same.values() for job in twins if job in errors}
         raise all_errors(in_order, gathering.wanted, root)
+    shelves.fill(gathering)
     return sum(map(len, same.values()))
 
 

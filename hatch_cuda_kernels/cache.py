@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import warn_once
 from .plan import CompiledImage, CompileJob
-from .records import compiled_image, compiles_in, entry_of, image_named, seal, still_holds, unseal
+from .records import compiled_image, compiles_in, entry_of, image_named, seal, still_holds, unseal, unseal_both
 from .stores.directory import DirectoryStore
 from .stores.layers import Layer
 from .stores.location import Location, parse_locations
@@ -165,6 +165,40 @@ class KernelCache:
         for layer in self.local:
             _save(layer, f"fact {key}", {"value": value.decode()})
 
+    # -- many images in one entry, see shelves.py ----------------------------------------------------------------
+
+    @property
+    def keeps_shelves(self) -> bool:
+        """Whether there is a place on this machine that may be written."""
+        return any(layer.writable for layer in self.local)
+
+    def shelf(self, key: str) -> tuple[dict[str, Any], memoryview] | None:
+        """What was shelved under a key: a record, and bytes that belong to it."""
+        for layer in self.local:
+            data = layer.read(f"shelf {key}")
+            record, raw = (None, None) if data is None else unseal_both(data, f"shelf {key}")
+            if record is not None and raw is not None:
+                return record, raw
+        return None
+
+    def shelve(self, key: str, record: Mapping[str, Any], raw: bytes) -> None:
+        """Keep a record with its bytes for later processes of this machine."""
+        for layer in self.local:
+            if layer.writable:
+                layer.write(f"shelf {key}", seal(f"shelf {key}", record, raw))
+
+    def look_again(self, jobs: Iterable[CompileJob]) -> Iterator[tuple[CompileJob, CompiledImage | None]]:
+        """Jobs that were looked up or stored before, each with its image; this counts as no use of it."""
+        headers = Headers()
+        for job in jobs:
+            yield job, next((image for layer in self.local if (image := _find(layer, job, headers))), None)
+
+    def count_served(self, images: int) -> None:
+        """Count images that a shelf had."""
+        self.hits += images
+        for layer in self.local[:1]:
+            layer.add(Counts(hits=images))
+
     # -- locking and counting ------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -274,7 +308,7 @@ def _find(layer: Layer, job: CompileJob, headers: Headers) -> CompiledImage | No
     known = compiles_in(_load(layer, f"compiles {job.key}"))
     for reads, entry in itertools.islice(known, _COMPILES_KEPT):  # whoever wrote more wants us to be busy
         named = image_named(entry, job)
-        if named is None or not still_holds(reads, job, headers):
+        if named is None or not still_holds(reads, job.unit, headers):
             continue
         digest, size = named
         data = layer.read(f"blob {digest}")

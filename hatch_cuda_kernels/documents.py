@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from .ledger import Ledger
-from .manifest import Fallback, Module, Verbatim, kernel_index, manifest_pieces
+from .manifest import Fallback, Module, Omission, Verbatim, compact_json, kernel_index, manifest_pieces
 from .sbom import Listing, bill_of_materials
 
 __all__ = ["Described", "Documents"]
@@ -30,6 +30,7 @@ class Described:
     """It as an element of the manifest's modules (manifest.Module.to_text)."""
     listing: Listing
     """Its images in the bill of materials."""
+    passed_over: tuple[Omission, ...]
 
 
 class Documents:
@@ -46,13 +47,29 @@ class Documents:
     def add(self, number: int, module: Described) -> None:
         """Write a module down. Raises ToolchainError where there is no room for it."""
         listing = module.listing
-        self._texts.write(number, (module.manifest, listing.components, listing.dependencies, listing.references))
+        inputs = compact_json(listing.inputs).decode()
+        self._texts.write(
+            number, (module.manifest, listing.components, listing.dependencies, listing.references, inputs)
+        )
         self._kernels.setdefault(module.package, {})[number] = module.name, module.kernels
         self._inputs.update(listing.inputs)
 
     def module(self, number: int) -> Module:
         """A module as the manifest has it."""
         return Module.from_dict(json.loads(self._texts.read(number, 0)), "manifest")
+
+    def described(self, package: str, number: int) -> Described:
+        """What was written down of a module."""
+        name, kernels = self._kernels[package][number]
+        manifest, components, dependencies, references, inputs = (self._texts.read(number, c) for c in range(5))
+        return Described(
+            package=package,
+            name=name,
+            kernels=kernels,
+            manifest=manifest,
+            listing=Listing(components, dependencies, references, json.loads(inputs)),
+            passed_over=self.module(number).passed_over,
+        )
 
     def manifest(self, package: str, fallback: Fallback | None) -> Iterator[bytes]:
         """The text of a package's manifest, piece by piece."""

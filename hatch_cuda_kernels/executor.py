@@ -108,15 +108,17 @@ def _checked(job: CompileJob, image: CompiledImage, where: str) -> Result:
     if (image.architecture, image.release) != (job.architecture, job.release):
         return ToolchainError(f"{job}: {where} compiled for {image.architecture} with NVRTC {image.release}")
     headers = Headers()
-    if still_holds(image.reads, job, headers):
+    if still_holds(image.reads, job.unit, headers):
         return image
     nothing = replace(image.reads, files={}, installed={}, missing=())
     others = [
         name
         for name, digest in image.reads.installed.items()
-        if not still_holds(replace(nothing, installed={name: digest}), job, headers)
+        if not still_holds(replace(nothing, installed={name: digest}), job.unit, headers)
     ]
-    others += [name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job, headers)]
+    others += [
+        name for name in image.reads.missing if not still_holds(replace(nothing, missing=(name,)), job.unit, headers)
+    ]
     return ToolchainError(
         f"{job}: {where} has other toolkit headers than this machine ({', '.join(others[:5]) or 'project files'}); "
         "install the same NVIDIA wheels there"

@@ -17,20 +17,24 @@ from .absence import suspects
 from .account import report_row
 from .arch import Architecture
 from .assembly import Shipment, describe, image_file
-from .documents import Documents
+from .documents import Described, Documents
 from .jobs import make_job
 from .manifest import DIRECTORY, Omission
 from .modules import ModuleSpec
 from .plan import CompiledImage, CompileJob, PlacedImage, Unit
 from .toolchain import Toolchain
 
-__all__ = ["Gathering", "Put", "Wanted"]
+__all__ = ["Gathering", "Put", "Wanted", "Warnings"]
 
 Put = Callable[[str, str, Iterable[bytes]], None]
 """Takes a file that a build adds to a wheel: import package, path inside it, its bytes in pieces."""
 
 
 _Any = TypeVar("_Any")
+
+
+Warnings = list[tuple[str, Architecture]]
+"""Texts, each with the architecture that it was given for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,7 +67,7 @@ class Gathering:
         self.passed_over: set[Omission] = set()
         self.absent: dict[Unit, set[str]] = {}
         """See absence.suspects."""
-        self._warnings: dict[int, list[tuple[str, Architecture]]] = {}
+        self._warnings: dict[int, Warnings] = {}
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._reported = reported
         self._modules = modules
@@ -72,12 +76,17 @@ class Gathering:
         self._put = put
         self._open: dict[Unit, _Open] = {}
 
-    def jobs(self) -> Iterator[CompileJob]:
-        """What is to be looked up or compiled, module by module."""
-        for number, module in enumerate(self._modules):
-            jobs = [make_job(module.unit, architecture, self._toolchain) for architecture in module.architectures]
+    def jobs(self, numbers: Iterable[int]) -> Iterator[CompileJob]:
+        """What is to be looked up or compiled for modules by their numbers, one after the other."""
+        for number in numbers:
+            module = self._modules[number]
+            jobs = self.jobs_of(module)
             self._open[module.unit] = _Open(number, dict.fromkeys(jobs))
             yield from jobs
+
+    def jobs_of(self, module: Wanted) -> list[CompileJob]:
+        """The jobs of a module."""
+        return [make_job(module.unit, architecture, self._toolchain) for architecture in module.architectures]
 
     def place(self, image: CompiledImage, *jobs: CompileJob, seconds: float | None = None) -> None:
         """Hand over an image, which is that of some jobs: `seconds` after the start, where it was compiled for them."""
@@ -92,7 +101,26 @@ class Gathering:
             if None not in module.images.values():
                 self._finish(job.unit, module)
 
-    def warnings(self) -> list[tuple[str, Architecture]]:
+    def place_all(
+        self, number: int, images: Iterable[tuple[str, bytes]], module: Described, warnings: Warnings
+    ) -> None:
+        """Hand over all images of a module, by their names, with what there is to say of them."""
+        for name, data in images:
+            self._put(module.package, f"{DIRECTORY}/{name}", (data,))
+            self.size += len(data)
+        self._write_down(number, module)
+        if warnings:
+            self._warnings[number] = warnings
+
+    def _write_down(self, number: int, module: Described) -> None:
+        self.documents.add(number, module)
+        self.passed_over.update(module.passed_over)
+
+    def warnings_of(self, number: int) -> Warnings:
+        """What the compiles of one module warned of."""
+        return self._warnings.get(number, [])
+
+    def warnings(self) -> Warnings:
         """What compiles warned of, and for which architecture, module by module."""
         return list(_in_order(self._warnings))
 
@@ -106,9 +134,8 @@ class Gathering:
         images = {job: image for job, image in module.images.items() if image is not None}
         spec, number = self._modules[module.number].spec, module.number
         prefix = self._shipments[spec.package].prefix
-        self.documents.add(number, describe(spec, unit, images, self._toolchain.release, prefix))
+        self._write_down(number, describe(spec, unit, images, self._toolchain.release, prefix))
         for job, image in images.items():
-            self.passed_over.update(image.passed_over)
             for warning in image.warnings:
                 self._warnings.setdefault(number, []).append((f"{unit.module}: {warning}", job.architecture))
         if names := suspects(unit, images.values()):

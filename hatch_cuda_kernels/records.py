@@ -15,35 +15,57 @@ from typing import Any
 
 from .errors import CudaKernelsError
 from .manifest import Omission, Resources, compact_json
-from .plan import CompiledImage, CompileJob, Reads
+from .plan import CompiledImage, CompileJob, Reads, Unit
 from .toolkit import ANY_HEADER, Headers
 
-__all__ = ["compiled_image", "compiles_in", "entry_of", "image_named", "seal", "still_holds", "unseal"]
+__all__ = [
+    "MALFORMED",
+    "compiled_image",
+    "compiles_in",
+    "entry_of",
+    "image_named",
+    "reads_in",
+    "seal",
+    "still_holds",
+    "unseal",
+    "unseal_both",
+]
 
 _SCHEMA = 1
 _MAX_RECORD = 1 << 25
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, CudaKernelsError)
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError, CudaKernelsError)
+"""What reading a record raises that says something else than it ought to."""
 
 
-def seal(key: str, record: Mapping[str, Any]) -> bytes:
-    """A record as it is stored under `key`."""
+def seal(key: str, record: Mapping[str, Any], raw: bytes = b"") -> bytes:
+    """A record as it is stored under `key`, with bytes that belong to it."""
     body = compact_json({**record, "schema": _SCHEMA, "at": key})
+    if raw:
+        body = b"\n".join((body, raw))
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
 def unseal(data: bytes, key: str | None = None) -> dict[str, Any] | None:
     """The record in a sealed entry, or None where its digest fails or it belongs under another key."""
+    return unseal_both(data, key)[0]
+
+
+def unseal_both(data: bytes, key: str | None = None) -> tuple[dict[str, Any] | None, memoryview]:
+    """The same, and the bytes that belong to it."""
+    nothing = None, memoryview(b"")
     if not 66 <= len(data) <= _MAX_RECORD or data[64:65] != b"\n":
-        return None
-    if hashlib.sha256(data[65:]).hexdigest().encode() != data[:64]:
-        return None
+        return nothing
+    if hashlib.sha256(memoryview(data)[65:]).hexdigest().encode() != data[:64]:
+        return nothing
+    end = data.find(b"\n", 65)  # the record is on one line
+    end = len(data) if end < 0 else end
     try:
-        record = json.loads(data[65:])
+        record = json.loads(data[65:end])
     except (ValueError, RecursionError):
-        return None
+        return nothing
     if not isinstance(record, dict) or record.get("schema") != _SCHEMA or not isinstance(record.get("at"), str):
-        return None
-    return record if key is None or record["at"] == key else None
+        return nothing
+    return (record, memoryview(data)[end + 1 :]) if key is None or record["at"] == key else nothing
 
 
 def compiles_in(record: Mapping[str, Any] | None) -> Iterator[tuple[Reads, Mapping[str, Any]]]:
@@ -51,27 +73,31 @@ def compiles_in(record: Mapping[str, Any] | None) -> Iterator[tuple[Reads, Mappi
     entries = record.get("compiles") if record else None
     for entry in entries if isinstance(entries, list) else []:
         try:
-            found = entry["reads"]
-            reads = Reads(
-                files={str(label): str(digest) for label, digest in found["files"].items()},
-                installed={str(name): str(digest) for name, digest in found["installed"].items()},
-                missing=tuple(str(name) for name in found["missing"]),
-            )
-        except _MALFORMED:
+            reads = reads_in(entry["reads"])
+        except MALFORMED:
             continue
         yield reads, entry
 
 
-def still_holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
-    """Whether a compile of `job` now would read the same, with `headers` as the installed ones are now."""
+def reads_in(value: Any) -> Reads:
+    """What a record says that was read (plan.Reads.to_dict). Raises one of MALFORMED."""
+    return Reads(
+        files={str(label): str(digest) for label, digest in value["files"].items()},
+        installed={str(name): str(digest) for name, digest in value["installed"].items()},
+        missing=tuple(str(name) for name in value["missing"]),
+    )
+
+
+def still_holds(reads: Reads, unit: Unit, headers: Headers) -> bool:
+    """Whether a compile of `unit` now would read the same, with `headers` as the installed ones are now."""
     try:
-        return _holds(reads, job, headers)
+        return _holds(reads, unit, headers)
     except OSError:  # a header that vanished, or may not be read any more
         return False
 
 
-def _holds(reads: Reads, job: CompileJob, headers: Headers) -> bool:
-    files = job.unit.closure.files
+def _holds(reads: Reads, unit: Unit, headers: Headers) -> bool:
+    files = unit.closure.files
     if any(label not in files or files[label].sha256 != digest for label, digest in reads.files.items()):
         return False
     for name, digest in reads.installed.items():
@@ -106,7 +132,7 @@ def image_named(entry: Mapping[str, Any], job: CompileJob) -> tuple[str, int] | 
 
 def compiled_image(entry: Mapping[str, Any], job: CompileJob, data: bytes, reads: Reads) -> CompiledImage | None:
     """The image of a job out of its entry and its bytes; None where the entry is malformed."""
-    with contextlib.suppress(*_MALFORMED):
+    with contextlib.suppress(*MALFORMED):
         return CompiledImage(
             architecture=job.architecture,
             release=job.release,

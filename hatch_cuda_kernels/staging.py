@@ -23,6 +23,7 @@ __all__ = ["Staging", "room_for"]
 
 _MOST_IN_MEMORY = 64 << 20
 _LONG = 1 << 20
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
 _PREFIX = "hatch-cuda-kernels-wheel-"
 
 
@@ -85,16 +86,18 @@ def room_for(what: str) -> Iterator[None]:
 
 def _write(path: str, pieces: Iterable[bytes]) -> str:
     try:
-        stream = open(path, "wb", buffering=0)  # noqa: SIM115
+        handle = os.open(path, _FLAGS, 0o644)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        stream = open(path, "wb", buffering=0)  # noqa: SIM115
-    with stream:
+        handle = os.open(path, _FLAGS, 0o644)
+    try:
         for piece in pieces:
             left = memoryview(piece)
             while left:
-                left = left[stream.write(left) :]
-    os.chmod(path, 0o644)
+                left = left[os.write(handle, left) :]
+    finally:
+        os.close(handle)
+    os.chmod(path, 0o644)  # whatever the umask
     return path
 
 
