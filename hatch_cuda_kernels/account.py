@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -113,7 +114,12 @@ def build_report(rows: Iterable[dict[str, Any]], release: str, seconds: float) -
 
 
 def write_report(path: Path, report: Mapping[str, Any]) -> None:
+    """Raises ConfigurationError where it cannot be written, as to a FIFO that nobody reads."""
     try:
-        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0), 0o666)
+        with open(handle, "w", encoding="utf-8") as stream:
+            if hasattr(os, "O_NONBLOCK"):
+                os.set_blocking(handle, True)
+            stream.write(json.dumps(report, indent=1) + "\n")
     except OSError as error:
         raise ConfigurationError(f"HATCH_CUDA_KERNELS_REPORT: {path} cannot be written ({error.strerror})") from None

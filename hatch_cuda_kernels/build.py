@@ -22,6 +22,7 @@ from .account import Reporter, all_errors, build_report, show_warnings, write_re
 from .arch import Architecture, expand_architectures, unsupported_reason
 from .assembly import shipments, shipped_files
 from .budgets import kernels_over_budget
+from .bundles import Bundles
 from .cache import KernelCache
 from .config import Config
 from .costs import Costs
@@ -37,7 +38,6 @@ from .nvrtc import workspace
 from .plan import CompiledImage, CompileJob, Unit, make_unit
 from .pool import Pool, Result
 from .scans import RememberedScans
-from .shelves import Shelves
 from .sources import ProjectTree, Scans
 from .toolchain import Later, Memory, Toolchain, check_pins, detect
 
@@ -115,8 +115,8 @@ def _build(
         gathering = Gathering(modules, toolchain, shipped, put, reported=config.report is not None)
         failing.callback(gathering.documents.close)
         prefixes = {package: shipment.prefix for package, shipment in shipped.items()}
-        shelves = Shelves(cache, modules, toolchain.release, prefixes, used=config.report is None)
-        compiled = _compile(gathering, shelves, config, root, cache, pool, reporter, start)
+        bundles = Bundles(cache, modules, toolchain.release, prefixes, used=config.report is None)
+        compiled = _compile(gathering, bundles, config, root, cache, pool, reporter, start)
         if config.jit:
             _check_fallback(modules, gathering.absent, toolchain, config, cache, pool, reporter)
         for place, count in cache.pending():
@@ -191,7 +191,7 @@ _MOST_UNWRITTEN = 32
 
 def _compile(
     gathering: Gathering,
-    shelves: Shelves,
+    bundles: Bundles,
     config: Config,
     root: Path,
     cache: KernelCache,
@@ -201,7 +201,7 @@ def _compile(
 ) -> int:
     """Gather all images, and say how many of them the cache did not serve."""
     same: dict[str, list[CompileJob]] = {}
-    for job, image in cache.lookup_each(gathering.jobs(shelves.take(gathering))):
+    for job, image in cache.lookup_each(gathering.jobs(bundles.take(gathering))):
         if image is None:
             same.setdefault(job.key, []).append(job)
         else:
@@ -229,7 +229,7 @@ def _compile(
     if errors:
         in_order = {job: errors[job] for twins in same.values() for job in twins if job in errors}
         raise all_errors(in_order, gathering.wanted, root)
-    shelves.fill(gathering)
+    bundles.fill(gathering)
     return sum(map(len, same.values()))
 
 

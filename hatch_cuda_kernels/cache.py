@@ -165,27 +165,27 @@ class KernelCache:
         for layer in self.local:
             _save(layer, f"fact {key}", {"value": value.decode()})
 
-    # -- many images in one entry, see shelves.py ----------------------------------------------------------------
+    # -- many images in one entry, see bundles.py ----------------------------------------------------------------
 
     @property
-    def keeps_shelves(self) -> bool:
+    def keeps_bundles(self) -> bool:
         """Whether there is a place on this machine that may be written."""
         return any(layer.writable for layer in self.local)
 
-    def shelf(self, key: str) -> tuple[dict[str, Any], memoryview] | None:
-        """What was shelved under a key: a record, and bytes that belong to it."""
+    def bundle(self, key: str) -> tuple[dict[str, Any], memoryview] | None:
+        """What was bundled under a key: a record, and bytes that belong to it."""
         for layer in self.local:
-            data = layer.read(f"shelf {key}")
-            record, raw = (None, None) if data is None else unseal_both(data, f"shelf {key}")
+            data = layer.read(f"bundle {key}")
+            record, raw = (None, None) if data is None else unseal_both(data, f"bundle {key}")
             if record is not None and raw is not None:
                 return record, raw
         return None
 
-    def shelve(self, key: str, record: Mapping[str, Any], raw: bytes) -> None:
+    def keep_bundle(self, key: str, record: Mapping[str, Any], raw: bytes) -> None:
         """Keep a record with its bytes for later processes of this machine."""
         for layer in self.local:
             if layer.writable:
-                layer.write(f"shelf {key}", seal(f"shelf {key}", record, raw))
+                layer.write(f"bundle {key}", seal(f"bundle {key}", record, raw))
 
     def look_again(self, jobs: Iterable[CompileJob]) -> Iterator[tuple[CompileJob, CompiledImage | None]]:
         """Jobs that were looked up or stored before, each with its image; this counts as no use of it."""
@@ -194,7 +194,7 @@ class KernelCache:
             yield job, next((image for layer in self.local if (image := _find(layer, job, headers))), None)
 
     def count_served(self, images: int) -> None:
-        """Count images that a shelf had."""
+        """Count images that a bundle had."""
         self.hits += images
         for layer in self.local[:1]:
             layer.add(Counts(hits=images))

@@ -14,7 +14,7 @@ from functools import partial
 
 from .ledger import Ledger
 from .manifest import Fallback, Module, Omission, Verbatim, compact_json, kernel_index, manifest_pieces
-from .sbom import Listing, bill_of_materials
+from .sbom import Listing, bill_of_materials, sources_in
 
 __all__ = ["Described", "Documents"]
 
@@ -81,6 +81,10 @@ class Documents:
         """The text of the bill of materials of the distribution `name`, piece by piece."""
         components, dependencies, references = (partial(self._texts.column, column) for column in (1, 2, 3))
         return bill_of_materials(name, version, components, dependencies, references, self._inputs)
+
+    def sources(self) -> Iterator[tuple[str, str]]:
+        """Label of each source file that a compile read, and the beginning of its digest in hex."""
+        return sources_in(self._inputs)
 
     def close(self) -> None:
         """Forget them."""

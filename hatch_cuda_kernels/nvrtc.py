@@ -33,6 +33,7 @@ from .options import field_name
 from .outcome import image_facts, kernel_names, warnings_in
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .scanning import scan_text
+from .scratch import Scratch
 from .sources import SourceFile
 from .standins import FIRST, write_standins
 from .texts import facts_of
@@ -99,6 +100,10 @@ class Workspace:
         return write_standins(self.path / "standins")
 
 
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]" if os.name == "nt" else r"[\x00-\x1f\x7f\ud800-\udfff\\]")
+"""What NVRTC, or ptxas, or the trace of a compile gets wrong in a path."""
+
+
 @contextlib.contextmanager
 def workspace() -> Iterator[Workspace]:
     """A workspace that is removed at the end. Raises ToolchainError where no temporary folder can be made.
@@ -106,15 +111,20 @@ def workspace() -> Iterator[Workspace]:
     On some disks NVRTC takes seconds to lay out the 2,400 headers that it carries; in memory it takes a tenth of one.
     """
     try:
-        path = tempfile.mkdtemp(prefix="hatch-cuda-kernels-", dir=memory_folder())
+        scratch = Scratch(parent=memory_folder())
     except OSError as error:
         raise ToolchainError(
             f"compiling needs a temporary folder, and none can be made ({error}); set TMPDIR"
         ) from None
     try:
-        yield Workspace(Path(path))
+        if odd := _UNREADABLE.search(scratch.path):
+            raise ToolchainError(
+                f"{scratch.path!r}, where temporary files go, has a character that NVRTC cannot read in a path "
+                f"({odd[0]!r}); set TMPDIR to another folder"
+            )
+        yield Workspace(Path(scratch.path))
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        scratch.remove()
 
 
 class RefusalError(CompilationError):

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import posixpath
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -28,12 +30,15 @@ from .manifest import DIRECTORY, MANIFEST_FILE
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .progress import Progress, is_live
 from .sbom import SBOM_FILE
-from .sources import walk_files
+from .sources import BYTE_ORDER_MARK, walk_files
 from .staging import Staging
 from .toolchain import required_distributions
+from .worker import no_worker
 
 __all__ = ["CudaKernelsHook", "hook_of"]
 
+_COARSEST = 2.0
+"""Seconds that the time of a file may be behind, on the coarsest of file systems."""
 _INTERRUPTED = 130
 """Exit status of what Ctrl-C ended, as shells give it."""
 
@@ -44,6 +49,9 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
     PLUGIN_NAME = HOOK
 
     _staging: Staging | None = None
+    _compiled: Mapping[str, str] = {}
+    """Label of each source that was compiled -> the beginning of its digest in hex."""
+    _begun = 0.0
 
     # -- what hatchling calls ------------------------------------------------------------------------------------
 
@@ -65,7 +73,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             if self.target_name == "sdist":
                 self._check_sdist()
             elif self.target_name == "wheel":
-                self._staging = Staging()
+                self._staging, self._begun = Staging(), time.time()
                 if version == "editable":
                     self._add_editable(build_data)
                 else:
@@ -77,6 +85,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         if self.target_name != "wheel":
             return
         with self._one_message() as reporter:
+            if changed := self._changed():
+                reporter.warning(
+                    f"{', '.join(changed)}: changed while the wheel was built, which has the images of what was there "
+                    "before; build again"
+                )
             config = self._config()
             over = wheel_over_budget(config, os.path.getsize(artifact_path))
             if over and config.over_budget == "error":
@@ -116,6 +129,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         specs = self._modules(config, packages)
         documents = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
         with closing(documents):
+            self._compiled = dict(documents.sources())
             if "sbom_files" in build_data:  # hatchling 1.28 and newer
                 document = documents.bill_of_materials(self.metadata.core.raw_name, self.metadata.version)
                 build_data["sbom_files"].append(staging.stream(SBOM_FILE, document))
@@ -268,6 +282,12 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 self._remove_staging()
                 reporter.close()
                 self.app.abort(f"{HOOK}: {error}")
+            except RuntimeError as error:
+                self._remove_staging()
+                if "can't start new thread" not in str(error):
+                    raise
+                reporter.close()
+                self.app.abort(f"{HOOK}: {no_worker(error)}")
             except KeyboardInterrupt:
                 self._remove_staging()
                 reporter.close()
@@ -277,6 +297,18 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 raise
             finally:
                 reporter.close()
+
+    def _changed(self) -> list[str]:
+        """Those compiled files of the project that are others by now: hatchling packs them after they were compiled."""
+        found = []
+        for label, digest in self._compiled.items():
+            path = Path(self.root, label)
+            with suppress(OSError):
+                if path.stat().st_mtime >= self._begun - _COARSEST:
+                    data = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
+                    if not hashlib.sha256(data).hexdigest().startswith(digest):
+                        found.append(label)
+        return found
 
     def _remove_staging(self) -> None:
         if self._staging is not None:

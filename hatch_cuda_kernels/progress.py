@@ -17,9 +17,9 @@ _BEAT = 0.5
 """Seconds after which the line is drawn anew, so that a long compile is seen to go on."""
 
 
-def is_live(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that can draw over a line."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+def is_live(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that can draw over a line; None stands for one that was closed ahead of Python."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class Progress:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ._version import __version__
 from .manifest import Verbatim, canonical_lines, canonical_pieces, compact_json
 
-__all__ = ["SBOM_FILE", "Listing", "Origin", "bill_of_materials", "list_images"]
+__all__ = ["SBOM_FILE", "Listing", "Origin", "bill_of_materials", "list_images", "sources_in"]
 
 SBOM_FILE = "hatch-cuda-kernels.cdx.json"
 _NAMESPACE = uuid.UUID("6f1c3a52-8f57-5c0e-9d0b-51d3a6c86a1e")
@@ -120,6 +120,14 @@ _BETWEEN = ",\n  "
 
 def _element(value: object) -> str:
     return "".join(canonical_lines(value, "", 0))
+
+
+def sources_in(inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Label of each source file among the references of a listing, and as much of its digest as these have."""
+    for reference in inputs:
+        if reference.startswith("source:"):
+            label, _, digest = reference.removeprefix("source:").rpartition("@")
+            yield label, digest
 
 
 def _read(origin: Origin) -> tuple[tuple[str, Mapping[str, str]], ...]:

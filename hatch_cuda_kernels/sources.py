@@ -26,6 +26,7 @@ from .installed import find_installed, is_installed, narrowed_installed
 from .scanning import ASKED_INDIRECTLY, Include, Scan, scan_text, without_comments
 
 __all__ = [
+    "BYTE_ORDER_MARK",
     "Closure",
     "ProjectTree",
     "Scans",
@@ -39,7 +40,7 @@ __all__ = [
     "walk_files",
 ]
 
-_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_COMPUTED = 8192
 _MAX_FILE = 64 << 20
 _HEADER_SUFFIXES = tuple(".h .hh .hpp .hxx .h++ .cuh .cu .inl .inc .ipp .tpp .txx .impl .def .ixx".split())
@@ -126,7 +127,9 @@ class ProjectTree:
         if label not in self._files:
             narrowed = narrowed_installed(label, self.root) if is_installed(label, self.root) else None
             data = narrowed or _read_regular(self.path(label), label)
-            self._files[label] = None if data is None else known_file(label, data.removeprefix(_MARK), self._scans)
+            self._files[label] = (
+                None if data is None else known_file(label, data.removeprefix(BYTE_ORDER_MARK), self._scans)
+            )
         return self._files[label]
 
     def files_below(self, label: str) -> Iterator[str]:

@@ -11,20 +11,19 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from .errors import ToolchainError
 from .machine import memory_folder
+from .scratch import Scratch
 
 __all__ = ["Staging", "room_for"]
 
 _MOST_IN_MEMORY = 64 << 20
 _LONG = 1 << 20
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-_PREFIX = "hatch-cuda-kernels-wheel-"
 
 
 class Staging:
@@ -32,12 +31,17 @@ class Staging:
     so that what is in one folder of the wheel is in one folder here."""
 
     def __init__(self) -> None:
+        self._folders: list[Scratch] = []
         self._disk: str | None = None
         self._memory: str | None = None
         self._room = 0
         if (folder := memory_folder()) is not None:
             with suppress(OSError):
-                self._memory, self._room = tempfile.mkdtemp(prefix=_PREFIX, dir=folder), _MOST_IN_MEMORY
+                self._memory, self._room = self._make(folder), _MOST_IN_MEMORY
+
+    def _make(self, parent: str | None = None) -> str:
+        self._folders.append(Scratch("wheel-", parent))
+        return self._folders[-1].path
 
     def add(self, path: str, data: bytes) -> str:
         """Write a file, and say where it is. Raises ToolchainError where there is no room for it."""
@@ -60,16 +64,15 @@ class Staging:
 
     def _add_on_disk(self, path: str, pieces: Iterable[bytes]) -> str:
         with room_for("the files of the wheel"):
-            self._disk = self._disk or tempfile.mkdtemp(prefix=_PREFIX)
+            self._disk = self._disk or self._make()
             written = _write(f"{self._disk}/{path}", pieces)
             return written if self._memory is None else _link(f"{self._memory}/{path}", written)
 
     def remove(self) -> None:
         """Delete them all."""
-        for folder in (self._disk, self._memory):
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-        self._disk = self._memory = None
+        for folder in self._folders:
+            folder.remove()
+        self._folders, self._disk, self._memory = [], None, None
 
 
 @contextmanager

@@ -60,7 +60,13 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the results
     requests: queue.Queue[Any] = queue.Queue()
-    threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    try:
+        threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    except RuntimeError as error:
+        pickle.dump(no_worker(error), results)
+        results.flush()
+        sys.stdin.buffer.read()
+        return
     desk = _Desk()
     while True:
         result = desk.serve(requests.get())
@@ -228,8 +234,8 @@ def ask_toolchain(worker: Worker | None = None) -> Toolchain:
     return result
 
 
-def no_worker(error: OSError) -> ToolchainError:
-    """The error where no process can be started."""
+def no_worker(error: OSError | RuntimeError) -> ToolchainError:
+    """The error where no process, or none of its threads, can be started."""
     return ToolchainError(f"no process can be started to compile in ({error}); set HATCH_CUDA_KERNELS_JOBS lower")
 
 

@@ -100,3 +100,13 @@ def test_long_names_stay_on_their_line() -> None:
     assert drawn and all(len(part.removesuffix("\x1b[K")) < 200 for part in drawn)
     assert stream.getvalue().endswith("\r\x1b[K")
     progress.clear()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell is posix")
+def test_no_standard_error(tmp_path: Path) -> None:
+    """A build whose standard error is closed, as a service's may be, is a build."""
+    project = make_project(tmp_path)
+    command = f"exec {sys.executable} -m hatchling build -t wheel -d {tmp_path / 'out'} 2>&-"
+    env = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(project.cache)}
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=project.root, env=env, timeout=120, check=False)
+    assert done.returncode == 0 and project.wheel().is_file()

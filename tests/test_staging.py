@@ -7,17 +7,23 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from projects import KERNEL, make_project
 from support import WHERE, Quiet, write_project
 
 from hatch_cuda_kernels import staging
+from hatch_cuda_kernels.account import write_report
 from hatch_cuda_kernels.build import build_packages
 from hatch_cuda_kernels.config import Config
-from hatch_cuda_kernels.errors import ToolchainError
+from hatch_cuda_kernels.errors import ConfigurationError, ToolchainError
 from hatch_cuda_kernels.modules import ShippedPackage, find_modules
+from hatch_cuda_kernels.nvrtc import workspace
 from hatch_cuda_kernels.plan import CompiledImage, PlacedImage
 from hatch_cuda_kernels.staging import Staging
 
@@ -127,3 +133,58 @@ def test_no_room_at_all(folders: tuple[Path, Path]) -> None:
         files.add("demo/three", b"3")
     files.remove()
     assert not list(memory.iterdir()) and not list(disk.iterdir())
+
+
+CHANGER = """\
+from pathlib import Path
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+class CustomHook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        path = Path(self.root, "demo/scale.cu")
+        path.write_text("// newer\\n" + path.read_text())
+"""
+
+
+def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:
+    """hatchling packs sources after they were compiled: one that is another by then is warned of, and no other."""
+    project = make_project(tmp_path, 'archs = ["sm_80"]\n[tool.hatch.build.hooks.custom]')
+    project.write({"hatch_build.py": "", "demo/other.cu": KERNEL, "demo/bom.cu": "\ufeff" + KERNEL})
+    project.write({"hatch_build.py": CHANGER.replace("// newer\\n", "")})
+    run = project.build()
+    assert run.status == 0 and "changed while" not in run.output, run.output
+    project.write({"hatch_build.py": CHANGER})
+    run = project.build()
+    assert run.status == 0 and "demo/scale.cu: changed while the wheel was built" in run.output, run.output
+    assert run.output.count("changed while") == 1 and "other.cu" not in run.output
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
+def test_report_to_a_fifo(tmp_path: Path) -> None:
+    """A report that nobody reads is an error, not a wait; one that is read arrives."""
+    path = tmp_path / "report"
+    os.mkfifo(path)
+    with pytest.raises(ConfigurationError, match=r"REPORT: .*report cannot be written"):
+        write_report(path, {"a": 1})
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(path.read_text()), daemon=True)
+    reader.start()
+    deadline = time.monotonic() + 30
+    while not found and time.monotonic() < deadline:
+        with suppress(ConfigurationError):
+            write_report(path, {"a": "x" * 200_000})
+        reader.join(0.05)
+    assert len(found[0]) > 200_000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these are no names of files")
+@pytest.mark.parametrize("name", ["new\nline", "tab\t", "back\\slash", "\x01", "\udcff"])
+def test_odd_temporary_folder(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NVRTC could not read its own files the error says so, and nothing is left."""
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(ToolchainError, match=r"temporary files go.*set TMPDIR"), workspace():
+        pass
+    assert not list(folder.iterdir())

@@ -21,7 +21,7 @@ from projects import KERNEL as PROJECT_KERNEL
 from projects import make_project
 from support import kill_writers, run_python
 
-from hatch_cuda_kernels import CudaKernelsWarning
+from hatch_cuda_kernels import CudaKernelsWarning, errors
 from hatch_cuda_kernels.cache import KernelCache
 from hatch_cuda_kernels.plan import CompiledImage, CompileJob
 from hatch_cuda_kernels.stores import layers, program_cache
@@ -310,18 +310,36 @@ class TestDatabase:
             path.write_bytes(data)
         else:
             path.write_bytes({"garbage": b"no database" * 1000, "truncated": bytes(data[:9000]), "empty": b""}[damage])
-        layer = Layer(DatabaseStore(path))
         import warnings
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CudaKernelsWarning)
+            layer = Layer(DatabaseStore(path))
             found = {key: layer.read(key) for key in entries}
         assert all(data is None or data == entries[key] for key, data in found.items())
         assert sum(data is None for data in found.values()) > 10
         assert layer.write("k", b"anew")
         assert layer.read("k") == b"anew"
-        assert bool(list(tmp_path.glob("c.db.damaged-*"))) == (damage != "empty")
+        assert bool(list(tmp_path.glob("c.db.damaged"))) == (damage != "empty")
         layer.close()
+
+    @pytest.mark.parametrize("kept", [100, 4096, 10000])
+    def test_damaged_without_its_state(self, tmp_path: Path, kept: int) -> None:
+        """A database that came here alone, as from a CI cache, is known by its own mark; of the damaged one stays."""
+        path = tmp_path / "c.db"
+        for _ in range(2):
+            with DatabaseStore(path) as store:
+                store.update((f"k{number}", os.urandom(3000)) for number in range(50))
+            shutil.rmtree(store.state)
+            path.write_bytes(path.read_bytes()[:kept])
+            with pytest.warns(CudaKernelsWarning, match=r"c\.db was damaged and is begun anew") as told:
+                layer = Layer(DatabaseStore(path))
+                assert layer.write("k", b"anew") or layer.write("k", b"anew")
+            assert layer.read("k") == b"anew"
+            layer.close()
+            errors._warned.clear()
+        assert [each.name for each in tmp_path.glob("c.db.damaged*") if each.suffix == ".damaged"] == ["c.db.damaged"]
+        assert len(told) == 1
 
     def test_any_byte(self, tmp_path: Path) -> None:
         """A byte flipped anywhere in the file never gives wrong bytes, nor an exception."""
@@ -365,7 +383,7 @@ class TestDatabase:
         """A file that is something else, or somebody's damaged database, stays as and where it is."""
         path = tmp_path / "kernel.cu"
         path.write_bytes(content)
-        with pytest.warns(CudaKernelsWarning, match="is no database"):
+        with pytest.warns(CudaKernelsWarning, match="remove it, or name another"):
             assert KernelCache.open(f"sqlite:{path}").layers == ()
         assert path.read_bytes() == content
         assert not list(tmp_path.glob("*damaged*"))

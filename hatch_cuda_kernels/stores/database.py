@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..errors import warn_once
 from .base import MAX_ENTRY, Store, key_bytes, value_bytes
 from .files import POSIX, check_owner
 from .sealing import add_seal, check_seal
@@ -23,6 +24,8 @@ __all__ = ["DatabaseStore"]
 _SECONDS = 10.0
 _SQLITE = b"SQLite format 3\0"
 _APPLICATION = 0x48434B31
+_HEADER, _MARK = 100, 68
+"""Bytes of the header of a database, and where `application_id` stands there (sqlite.org/fileformat2.html)."""
 _SCHEMA = """
 CREATE TABLE entries (key BLOB NOT NULL UNIQUE, data BLOB NOT NULL, used INTEGER NOT NULL);
 CREATE INDEX by_use ON entries (used);
@@ -47,11 +50,12 @@ class DatabaseStore(Store):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = Path(os.path.realpath(path.parent)) / path.name
         self.state = Path(f"{self.path}.state")
-        """A folder beside it: that it is there shows that a file which is no database any more once was ours."""
+        """A folder beside it, which shows like the mark in the file itself that a damaged one once was ours."""
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._inode = 0
+        self._marked = False
         self._work(lambda connection: None)
 
     def get(self, key: bytes | str, default: bytes | None = None) -> bytes | None:
@@ -168,8 +172,14 @@ class DatabaseStore(Store):
             if POSIX:
                 check_owner(self.path.parent, self.path.parent.stat())
                 check_owner(self.path, os.fstat(file.fileno()))
-            if file.read(len(_SQLITE)) not in (b"", _SQLITE) and not self.state.is_dir():
-                raise OSError(f"{self.path} is no database")
+            begin = file.read(_HEADER)
+            self._marked = begin[_MARK : _MARK + 4] == _APPLICATION.to_bytes(4, "big")
+            if begin[: len(_SQLITE)] not in (b"", _SQLITE) and not self._is_ours:
+                raise OSError(f"{self.path} is no database; remove it, or name another file")
+
+    @property
+    def _is_ours(self) -> bool:
+        return self._marked or self.state.is_dir()
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         try:
@@ -190,13 +200,16 @@ class DatabaseStore(Store):
 
     def _move_aside(self) -> None:
         self.close()
-        if not self.state.is_dir():
-            raise OSError(f"{self.path} is no database of ours, and damaged")
+        if not self._is_ours:
+            raise OSError(
+                f"{self.path} is damaged, and nothing shows that it is a cache; remove it, or name another file"
+            )
         with self._locked():
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino != self._inode:
                     return  # another process was first
-            aside = next(path for n in range(1, 10**6) if not (path := Path(f"{self.path}.damaged-{n}")).exists())
+            aside = f"{self.path}.damaged"  # of several the last one, so that they do not pile up
+            warn_once(f"{self.path} was damaged and is begun anew; what it was is {aside} now, which nothing needs")
             for suffix in ("-wal", "-shm", ""):  # a new file must not meet the old one's log
                 with contextlib.suppress(FileNotFoundError):
                     os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")

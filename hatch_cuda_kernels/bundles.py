@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many small images in one entry of the cache: a large build reads tens of files then, and not thousands.
 
-A shelf has what a build said of up to a hundred and twenty-eight modules that follow one another, and the bytes of
+A bundle has what a build said of up to a hundred and twenty-eight modules that follow one another, and the bytes of
 their images. It is found by the modules' names. What decides the images decides here too: each module stands there
 under a digest of all that is known of its jobs before they run, with what each of its compiles read, and is taken only
-where all of that is as it was. Every other module goes the usual way. A shelf is made from images that the cache gives
+where all of that is as it was. Every other module goes the usual way. A bundle is made from images that the cache gives
 out at the end of a build, and nothing is lost with it.
 """
 
@@ -30,17 +30,17 @@ from .records import MALFORMED, reads_in, still_holds
 from .sbom import Listing
 from .toolkit import Headers
 
-__all__ = ["Shelves"]
+__all__ = ["Bundles"]
 
 _FEWEST = 512
-"""Images of a build from which on shelves pay."""
+"""Images of a build from which on bundles pay."""
 _MODULES = 128
 _LARGEST = 1 << 17
 """Bytes of all images of a module: larger ones are read one by one in no more time."""
 
 
-class Shelves:
-    """The shelves of one build."""
+class Bundles:
+    """The bundles of one build."""
 
     def __init__(
         self,
@@ -52,30 +52,30 @@ class Shelves:
         used: bool = True,
     ) -> None:
         """`release` is NVRTC's; `prefixes` those of the packages (assembly.Shipment). A report has a row for every
-        image, and no shelf has those: none is `used` then."""
+        image, and no bundle has those: none is `used` then."""
         self._cache = cache
         self._modules = modules
         self._release = release
         self._prefixes = prefixes
-        self._used = used and cache.keeps_shelves and sum(len(module.architectures) for module in modules) >= _FEWEST
+        self._used = used and cache.keeps_bundles and sum(len(module.architectures) for module in modules) >= _FEWEST
         self._stale: list[range] = []
 
     def take(self, gathering: Gathering) -> Iterator[int]:
-        """Hand over the modules that the shelves have, and give the numbers of the others."""
+        """Hand over the modules that the bundles have, and give the numbers of the others."""
         if not self._used:
             yield from range(len(self._modules))
             return
         headers = Headers()
         for begin in range(0, len(self._modules), _MODULES):
             numbers = range(begin, min(begin + _MODULES, len(self._modules)))
-            shelf = _Shelf.of(self._cache.shelf(self._name(numbers)))
+            bundle = _Bundle.of(self._cache.bundle(self._name(numbers)))
             served, complete = 0, True
             for number in numbers:
                 module = self._modules[number]
                 key = self._key(module)
-                found = shelf.find(key, module, headers)
+                found = bundle.find(key, module, headers)
                 if found is None:
-                    complete = complete and shelf.leaves_out(key)
+                    complete = complete and bundle.leaves_out(key)
                     yield number
                 else:
                     gathering.place_all(number, *found)
@@ -85,7 +85,7 @@ class Shelves:
                 self._stale.append(numbers)
 
     def fill(self, gathering: Gathering) -> None:
-        """Make those shelves anew that lacked a module, now that the cache has all images."""
+        """Make those bundles anew that lacked a module, now that the cache has all images."""
         for numbers in self._stale:
             rows: dict[str, Any] = {}
             pieces: list[bytes] = []
@@ -93,7 +93,7 @@ class Shelves:
                 row, raw = self._row(number, gathering)
                 rows[self._key(self._modules[number])] = {**row, "at": sum(map(len, pieces))} if row else None
                 pieces.append(raw)
-            self._cache.shelve(self._name(numbers), {"modules": rows}, b"".join(pieces))
+            self._cache.keep_bundle(self._name(numbers), {"modules": rows}, b"".join(pieces))
 
     def _row(self, number: int, gathering: Gathering) -> tuple[dict[str, Any] | None, bytes]:
         """What is kept of a module in the record, and in the bytes; None where it is read as quickly without."""
@@ -121,7 +121,7 @@ class Shelves:
         return row, b"".join([*encoded, *data])
 
     def _name(self, numbers: range) -> str:
-        """Where a shelf stands: not by what it has, so that its successor takes its place."""
+        """Where a bundle stands: not by what it has, so that its successor takes its place."""
         modules = (self._modules[number] for number in numbers)
         named = [[module.spec.package, module.spec.name, *map(str, module.architectures)] for module in modules]
         return hashlib.sha256(compact_json(named)).hexdigest()
@@ -141,14 +141,14 @@ class Shelves:
 
 
 @dataclass(frozen=True)
-class _Shelf:
-    """A shelf as the cache has it."""
+class _Bundle:
+    """A bundle as the cache has it."""
 
     rows: Mapping[str, Any]
     raw: memoryview
 
     @classmethod
-    def of(cls, entry: tuple[Mapping[str, Any], memoryview] | None) -> _Shelf:
+    def of(cls, entry: tuple[Mapping[str, Any], memoryview] | None) -> _Bundle:
         """An empty one where the cache has none."""
         record, raw = entry or ({}, memoryview(b""))
         rows = record.get("modules")
