@@ -130,15 +130,16 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
         expressions = (*unit.name_expressions, *trial.instances.taken)
         unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
+        unasked = _found_unasked(job, read)
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         kept |= functions  # another file names them: their declarations stay
         if not functions:
-            if sliced or settled.sliced or not unsafe:
+            if sliced or settled.sliced or not (unsafe or unasked):
                 break
             sliced = True  # what nothing reaches is in nobody's way
     _check_names(job, unsafe)
     _check_pragmas(job, texts, read)
-    _check_customizations(job, read)
+    _check_customizations(job, unasked)
     _check_externals(job, trial.image)
     return dataclasses.replace(
         trial.image,
@@ -333,17 +334,31 @@ def _layouts(line: bytes, macros: Collection[bytes]) -> int:
 _LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
 
 
-def _check_customizations(job: CompileJob, files: Mapping[str, PassedOver]) -> None:
-    """Refuse an image where a host function was passed over that CUDA's libraries find by the type of its arguments."""
+def _found_unasked(job: CompileJob, files: Mapping[str, PassedOver]) -> list[str]:
+    """The host functions passed over that CUDA's libraries may find by the type of an argument.
+
+    Not those that take an object of a class which nothing mentions that is left.
+    """
     includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
     if not any(map(_LIBRARIES.match, includes)):
-        return
-    problems = [
+        return []
+    passed = [(label, passing) for label, found in files.items() for passing in found.passed]
+    found = [(label, p) for label, p in passed if p.kind == "function" and p.name in CUSTOMIZATIONS]
+    if not found:
+        return []
+    gone = {passing.name for _, passing in passed if passing.kind == "class" and not passing.reached}
+    left = {
+        word for each in files.values() for word in re.findall(r"\w+", without_comments(each.data).decode("latin-1"))
+    }
+    return [
         f"{label}({passing.line}): function {passing.name}"
-        for label, found in files.items()
-        for passing in found.passed
-        if passing.kind == "function" and passing.name in CUSTOMIZATIONS
+        for label, passing in found
+        if passing.signature is None or passing.signature.types.isdisjoint(gone - left)
     ]
+
+
+def _check_customizations(job: CompileJob, problems: Sequence[str]) -> None:
+    """Refuse an image where there is such a function."""
     if problems:
         raise CompilationError(
             numbered(

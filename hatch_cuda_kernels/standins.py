@@ -99,8 +99,8 @@ _LIBCUXX: dict[str, str] = {
         reverse_iterator size""",
     "latch": "latch",
     "limits": """
-        float_round_style float_denorm_style round_to_nearest round_toward_zero denorm_present
-        denorm_absent""",
+        float_round_style float_denorm_style round_indeterminate round_to_nearest round_toward_infinity
+        round_toward_neg_infinity round_toward_zero denorm_absent denorm_indeterminate denorm_present""",
     "numbers": "",
     "numeric": """
         accumulate adjacent_difference exclusive_scan gcd inclusive_scan inner_product iota lcm midpoint partial_sum

@@ -16,6 +16,7 @@ from jobs import KERNEL, compile_files
 
 from hatch_cuda_kernels.cubin import read_cubin
 from hatch_cuda_kernels.hostcode import host_choices, other_integers, other_layouts
+from hatch_cuda_kernels.hostcode.choices import as_nvcc_chooses
 from hatch_cuda_kernels.nvrtc import workspace
 
 CODE = "#endif\n__device__ int used() { return FAST; }\n"
@@ -51,14 +52,42 @@ def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
     assert list(host_choices(text.encode())) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("#ifdef __NVCC__\nint a;\n#endif\n", "#ifdef __CUDACC__\nint a;\n#endif\n"),
+        ("#if A && \\\n defined(__NVCC__)\n#endif", "#if A && \\\n defined(__CUDACC__)\n#endif"),
+        ("#if A\n#elif __NVCC__\n#endif\n", "#if A\n#elif __CUDACC__\n#endif\n"),
+        ("#ifdef __NVCC__\n#elif defined(__CUDACC_RTC__)\n#endif\n", None),
+        ("#ifndef __CUDACC_RTC__\n#ifdef __NVCC__\n#endif\n#endif\n", None),
+        ("#ifdef __NVCC__\nint a;\n", None),
+        ("#ifdef __NVCC___\n#endif\n#define A __NVCC__\n// #ifdef __NVCC__\nint b = __NVCC__;\n", None),
+        ('const char *t = R"(\n#ifdef __NVCC__\n#endif\n)";\n', None),
+        ("#if 0\n#ifdef __NVCC__\n#endif\n#endif\n", None),
+    ],
+)
+def test_code_for_nvcc(text: str, shown: str | None) -> None:
+    """A conditional on nvcc's macro is one on a macro of both compilers, but where its author thought of NVRTC."""
+    assert as_nvcc_chooses(text) == (text if shown is None else shown)
+
+
+def test_own_meaning_of_a_macro(tmp_path: Path) -> None:
+    """A project that defines nvcc's macro itself means what it defines."""
+    text = "#include <vector>\n#ifdef FAST\n#define __NVCC__\n#endif\n#ifdef __NVCC__\n#define STEP 2\n#else\n"
+    text += "#define STEP 40\n#endif\n__global__ void k(int *p) { *p = STEP; }\nvoid f() { std::vector<int> v; }\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text}, space, arch="compute_80", toolkit_headers="auto")
+    assert b", 40;" in image.data
+
+
 def test_a_build_warns(tmp_path: Path) -> None:
     """The image is made, and the warning has the line and what to ask for in its place."""
-    text = "#ifdef __NVCC__\n#define STEP 2\n#else\n#define STEP 1\n#endif\n"
+    text = "#ifdef __GNUC__\n#define STEP 2\n#else\n#define STEP 1\n#endif\n"
     text += "#include <vector>\n__global__ void k(int *p) { *p = STEP; }\nint main() { return 0; }\n"
     with workspace() as space:
         image = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto")
     (warning,) = image.warnings
-    assert "k.cu(1): __NVCC__" in warning
+    assert "k.cu(1): __GNUC__" in warning
     assert "ask for __CUDACC__" in warning
 
 

@@ -233,7 +233,15 @@ TRAITS = "template <class T> struct traits { static constexpr int N = 1; };\n"
 USE = 'extern "C" __global__ void k(int *x) { *x = %s; }\n'
 VOID = "template <class> struct V_ { typedef void t; };\n"
 WHOLE = "template <int> struct W_ { typedef void t; };\n"
+_SPACES = (
+    "#include <vector>\nnamespace one { constexpr int n = 10; }\nnamespace py = one;\n"
+    "namespace app { namespace py = torch::jit; int g(py::Value); "
+)
 TEMPTING = {
+    "another name of a namespace": _SPACES + USE % "py::n" + "}\n",
+    "another name of a namespace in a macro": "#define OF(x) x::n\n" + _SPACES + USE % "OF(py)" + "}\n",
+    "another name of a namespace in another": _SPACES + "namespace p = py;" + USE % "p::n" + "}\n",
+    "another name of a namespace in a directive": _SPACES + "using namespace py;" + USE % "n" + "}\n",
     "specialisation": "#include <string>\n" + TRAITS
     + "template <> struct traits<float> { std::string name; static constexpr int N = 4; };\n"
     + USE % "traits<float>::N",
@@ -648,14 +656,40 @@ def test_enumerator_of_a_base(tmp_path: Path) -> None:
     assert not image.warnings
 
 
-def test_functions_that_libraries_look_up(tmp_path: Path) -> None:
+LOOKED_UP = {
+    "a class": ("struct X { int a; };\n", "X", "X"),
+    "a template": ("template <class T> struct Box { T a; };\nusing X = Box<int>;\n", "Box<int>", "Box<int>"),
+    "by another name": ("struct X { int a; };\nusing Y = X;\n", "Y", "X"),
+}
+
+
+@pytest.mark.parametrize(("declared", "taken", "asked"), LOOKED_UP.values(), ids=LOOKED_UP)
+def test_functions_that_libraries_look_up(tmp_path: Path, declared: str, taken: str, asked: str) -> None:
     """A host function by whose name CUDA's libraries ask about a type is not passed over."""
     text = (
-        "#include <vector>\n#include <cuda/std/utility>\n#include <cuda/std/type_traits>\nstruct X { int a; };\n"
-        "void swap(X &, X &) { std::vector<int> v; }\n"
-        "__global__ void k(int *o) { *o = cuda::std::is_nothrow_swappable<X>::value; }\n"
+        f"#include <vector>\n#include <cuda/std/utility>\n#include <cuda/std/type_traits>\n{declared}"
+        f"void swap({taken} &, {taken} &) {{ std::vector<int> v; }}\n"
+        f"__global__ void k(int *o) {{ *o = cuda::std::is_nothrow_swappable<{asked}>::value; }}\n"
     )
     write(tmp_path, {"k.cu": text})
     told = r"(?s)cannot be passed over safely.*by the types of their.*function swap"
     with pytest.raises(CompilationError, match=told):
         compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+
+
+def test_a_function_without_a_body_that_is_called(tmp_path: Path) -> None:
+    """A call of a function that nothing defines is an error, as with nvcc, where it is not in a dead branch."""
+    text = (
+        "#include <vector>\ntemplate <int N> __device__ inline void put(int *x);\n"
+        "template <> __device__ inline void put<40>(int *x) { *x = 40; }\n"
+        "template <int N> __global__ void k(int *x) { if (N > 8) put<N>(x); }\n"
+        "void run(int *x) { std::vector<int> v; k<%s><<<1, 1>>>(x); k<40><<<1, 1>>>(x); }\n"
+    )
+    write(tmp_path, {"k.cu": text % 4})
+    image = compile_alone(make_job(tmp_path))
+    assert set(image.kernels) == {"k<4>", "k<40>"}
+    write(tmp_path, {"k.cu": text % 9})
+    with pytest.raises(CompilationError, match="Unresolved extern function"):
+        compile_alone(make_job(tmp_path))
+    with pytest.raises(CompilationError, match="put"):
+        compile_alone(make_job(tmp_path, arch="compute_80"))

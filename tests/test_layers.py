@@ -92,7 +92,7 @@ ARROWS = {
     "hostcode.meanings": "declarations sites surroundings tokens",
     "hostcode.mentions": "declarations launches meanings sites surroundings tokens",
     "hostcode.names": "",
-    "hostcode.passing": "calls declarations editing expansion launches names surroundings tokens verdicts",
+    "hostcode.passing": "calls choices declarations editing expansion launches names surroundings tokens verdicts",
     "hostcode.prelude": "passing tokens",
     "hostcode.pasting": "surroundings tokens",
     "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",

@@ -18,7 +18,8 @@ reach, over all files, where the first text is refused; `pasting`, what names `#
 macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
 that only a header of the host declares: it goes by the compiler's own messages. `uncovering` finds what may not go,
 since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot call.
-`choices` and `standard` find what means another thing to nvcc; `hidden`, on what conditions there are kernels.
+`choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
+certain; `hidden`, on what conditions there are kernels.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.

@@ -8,6 +8,7 @@ of `sizeof` or `decltype`, it can ask what the call would give, and then the fun
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -51,6 +52,8 @@ class Signature(NamedTuple):
     """The namespaces that it is declared in."""
     streams: bool = False
     """Whether it takes a stream, which nothing in device code is or becomes."""
+    types: frozenset[str] = frozenset()
+    """Names of the types that references among its parameters are of: a call has an object of each of them."""
 
     def takes(self, count: int | None) -> bool:
         """Whether it may be meant by a call with that many arguments; None is not known."""
@@ -70,6 +73,7 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return Signature(0, _ANY, path)
     least = most = 0
+    types: set[str] = set()
     streams = any(_STREAM.fullmatch(token.text) for token in parser.tokens[opened : parser.match[opened]])
     for part in arguments_of(parser, opened):
         texts = [token.text for token in part]
@@ -80,7 +84,15 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
         else:
             most += 1
             least += "=" not in texts
-    return Signature(least, most, path, streams)
+            types.update(_referred(texts))
+    return Signature(least, most, path, streams, frozenset(types))
+
+
+def _referred(parameter: list[str]) -> Iterator[str]:
+    """The name of the type that a parameter is a plain reference to."""
+    words = [word for word in itertools.takewhile(lambda text: text not in ("<", "&"), parameter) if word != "const"]
+    if words and "=" not in parameter and parameter.count("&") == 1:
+        yield words[-1]
 
 
 def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | None]]:

@@ -1,17 +1,19 @@
 # SPDX-FileCopyrightText: 2026 hatch-cuda-kernels contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Code that is chosen by a macro which nvcc has and NVRTC has not, or the reverse: nothing says that it is the same."""
+"""Code that is chosen by a macro which nvcc has and NVRTC has not, or the reverse.
+
+Of `__NVCC__` it is certain what nvcc takes; of all others nothing says that it is the same."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .names import HOST_HEADERS
-from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
+from .tokens import DEFINE, DIRECTIVE, Token, directive_name, tokenize
 
-__all__ = ["host_choices"]
+__all__ = ["as_nvcc_chooses", "host_choices"]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
@@ -38,6 +40,39 @@ _COMPILERS_ALONE = re.compile(rf"\b(?:{_OF_COMPILERS})\b", re.VERBOSE)
 _ALL = re.compile(rf"\b(?:{_OF_COMPILERS}|{_OF_HEADERS})\b", re.VERBOSE)
 _HAS_INCLUDE = re.compile(r"__has_include\s*\(\s*<([^>\n]+)>\s*\)")
 _KNOWS_NVRTC = "__CUDACC_RTC__"
+_NVCC = re.compile(r"\b__NVCC__\b")
+
+
+@dataclass
+class _Chain:
+    """The directives of a conditional that is not closed yet, as far as they ask for nvcc."""
+
+    knows: bool
+    asking: list[Token] = field(default_factory=list)
+
+
+def as_nvcc_chooses(text: str) -> str:
+    """A text whose conditionals ask for `__CUDACC__` where they asked for `__NVCC__`, which NVRTC does not define.
+
+    nvcc defines both. One that asks for NVRTC, or is inside such a one, stays as its author wrote it. Lines stay.
+    """
+    if not _NVCC.search(text):
+        return text
+    stack: list[_Chain] = []
+    asking: list[Token] = []
+    for token in tokenize(text):
+        name = directive_name(token.text) if token.kind == DIRECTIVE else None
+        if name in ("if", "ifdef", "ifndef"):
+            stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
+        if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
+            stack[-1].knows |= _KNOWS_NVRTC in token.text
+            stack[-1].asking += [token] if _NVCC.search(token.text) else []
+        elif name == "endif" and stack:
+            closed = stack.pop()
+            asking += [] if closed.knows else closed.asking
+    for token in sorted(asking, key=lambda token: token.start, reverse=True):
+        text = text[: token.start] + _NVCC.sub("__CUDACC__", token.text) + text[token.end :]
+    return text
 
 
 @dataclass

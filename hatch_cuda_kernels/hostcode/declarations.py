@@ -226,6 +226,7 @@ class Parser(Brackets):
                         and previous >= 0
                         and tokens[previous].kind == WORD
                         and tokens[previous].text not in NOT_NAMES
+                        and tokens[self.next_of(index)].text not in ("&", "*")  # `T (&row)[8]`
                         and not (previous == made.specifiers and self._is_attribute(previous, closed, end))
                         and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
                     ):

@@ -120,7 +120,9 @@ def _expansion(parser: Parser, index: int, macro: Macro) -> tuple[str, int] | No
         parts, rest = parts[:kept], cut
     if not parameters and not inside:
         parts = []
-    early = _is_early(inside, parser) and any(
+    written = _used_plainly(text)
+    named = itertools.zip_longest(parameters, _split(inside))
+    early = any(_is_early(part or (), parser) for name, part in named if name is None or name in written) and any(
         token.text in parser.surroundings.macros or _POSITION.fullmatch(token.text)
         for token, following in itertools.pairwise(text)
         if following.text == "("
@@ -148,6 +150,16 @@ def _split(inside: Sequence[Token]) -> list[list[Token]]:
         else:
             parts[-1].append(token)
     return parts
+
+
+def _used_plainly(text: Sequence[Token]) -> set[str]:
+    """The words of a macro's text that `#` and `##` do not work on: arguments are expanded before they stand there."""
+    found: set[str] = set()
+    for index, token in enumerate(text):
+        around = [text[at].text for at in (index - 1, index + 1) if 0 <= at < len(text)]
+        if token.kind == WORD and "#" not in around:
+            found.add(token.text)
+    return found
 
 
 def _is_early(inside: Sequence[Token], parser: Parser) -> bool:

@@ -11,13 +11,15 @@ from collections.abc import Iterable
 
 from .tensortypes import tensor_members, tensor_types
 
-__all__ = ["ANYTHING", "BRACED", "OF_PROBES", "declarations", "members_of_tensors"]
+__all__ = ["ANYTHING", "BRACED", "OF_PROBES", "REGISTRY", "declarations", "members_of_tensors"]
 
 _NAMESPACE = "hatch_cuda_kernels_host"
 OF_PROBES = f"{_NAMESPACE}::"
 """What the names of all types begin with that no library has."""
 ANYTHING = f"{_NAMESPACE}::anything"
 """A type of the probe that stands for what is not known."""
+REGISTRY = f"{_NAMESPACE}::registry"
+"""What libraries for bindings are told of functions by: `m.def("name", &function)`."""
 
 
 def _many(head: str, names: str, tail: str) -> str:
@@ -40,7 +42,10 @@ struct anything {{
     bool operator!() const;
     {" ".join(f"template <class A> anything operator{sign}(A &&) const;" for sign in _OPERATORS)}
 }};
-template <class> struct type_of;
+struct registry : anything {{
+    using anything::anything;
+    {_many("template <class... A> registry &", "def impl attr def_submodule fallback doc", "(A &&...);")}
+}};
 template <class T> struct sequence {{
     template <class... A> sequence(A &&...);
     using value_type = T;

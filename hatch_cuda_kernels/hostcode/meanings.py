@@ -281,7 +281,8 @@ class Meanings:
             return None
         paths = self._declared.get(name)
         if paths is None:
-            return name  # the language's, the toolkit's or nobody's: the compiler knows
+            # The language's, the toolkit's or nobody's, which the compiler knows; or one of a block that a macro opens.
+            return None if name in self._of_macros else name
         if len(paths) > 1:
             return None
         (path,) = paths
@@ -307,6 +308,11 @@ class Meanings:
     def _declaring(self) -> frozenset[str]:
         """Macros that declare one of their arguments."""
         return frozenset(file.macro for file in self.files if set(file.parameters) & _own_names(file))
+
+    @cached_property
+    def _of_macros(self) -> frozenset[str]:
+        """Names that bodies of macros may declare."""
+        return frozenset(name for file in self.files if file.macro for name in _own_names(file))
 
     def _constant(self, places: list[int], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
         """The value of an integral constant, or the type of an alias, that the function around a place declares."""

@@ -11,18 +11,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .calls import Signature, signature_of
+from .choices import as_nvcc_chooses
 from .declarations import Declaration
 from .editing import Editor
 from .expansion import expanded
 from .launches import Launch, find_launches
-from .names import (
-    HOST_HEADERS,
-)
+from .names import HOST, HOST_HEADERS, SPACES
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
+
+_INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
+_NVCC = "__NVCC__"
+"""A macro of the compiler; a project that defines it itself means its own."""
 
 
 class Passing(NamedTuple):
@@ -30,9 +33,9 @@ class Passing(NamedTuple):
 
     line: int
     kind: str
-    """"function", "variable", "class", "alias", "macro", "include", "other", "instantiation"; "body" and
-    "class definition" where the declaration stays; "member" or "constructor" of a class; "definition" of what its class
-    or namespace declares."""
+    """"function", "variable", "class", "alias", "namespace" of another name of one, "macro", "include", "other",
+    "instantiation"; "body" and "class definition" where the declaration stays; "member" or "constructor" of a class;
+    "definition" of what its class or namespace declares."""
     name: str
     """What it declares; several names with commas between them."""
     reason: str = "host code"
@@ -61,7 +64,8 @@ class Pass:
         keep_includes: Collection[str],
         keep_names: Collection[str] = (),
     ) -> None:
-        self.parser = expanded(data.decode("latin-1"), surroundings)
+        text = data.decode("latin-1")
+        self.parser = expanded(text if _NVCC in surroundings.macros else as_nvcc_chooses(text), surroundings)
         self.surroundings, self.verdicts = surroundings, Verdicts(self.parser)
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
@@ -73,13 +77,15 @@ class Pass:
         moved: Collection[int] = (),
         unreached: Mapping[int, str] | None = None,
         shells: Collection[int] = (),
+        outlined: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
-        `shells`, of classes of which nothing but constants is named.
+        `shells`, of classes of which nothing but constants is named; `outlined`, of functions of the device that are
+        inline and nowhere defined.
         """
         parser = self.parser
         more, unmentioned = further or {}, unreached or {}
@@ -125,6 +131,8 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
+            elif declaration.first in outlined:
+                self._outline(declaration, editor)
         used = self._used(candidates, erased, gone).union(self.keep_names)
         for declaration in candidates:
             if declaration.name not in used or declaration.name == "main":
@@ -172,7 +180,9 @@ class Pass:
         evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
         if kind is None:
             kind = declaration.kind
-            if declaration.instantiation:
+            if kind == "alias" and self.parser.is_at(declaration.first, "namespace"):
+                kind = "namespace"
+            elif declaration.instantiation:
                 kind = "instantiation"
             elif self.verdicts.owner(declaration) is not None:
                 kind = "member" if self.verdicts.is_special(declaration) else "definition"
@@ -250,6 +260,13 @@ class Pass:
             editor.cut(declaration.erasable, declaration.last, ";")
             self._note(declaration, "body")
         self._mark(declaration, editor)
+
+    def _outline(self, declaration: Declaration, editor: Editor) -> None:
+        """Take `inline` from a declaration, and from the macros that stand for it and for a space besides."""
+        for index in range(declaration.first, declaration.name_at):
+            words = self.surroundings.expanded([self.parser.tokens[index].text])
+            if words & _INLINE:
+                editor.cut(index, index, " ".join(sorted(words & {*SPACES, HOST, "static"})))
 
     def _mark(self, declaration: Declaration, editor: Editor) -> None:
         """Put `__device__` in front of a function, in the place of `__host__` if that is there."""

@@ -62,9 +62,28 @@ _DRIVER_TYPES = {
     "CUdeviceptr": "typedef unsigned long long CUdeviceptr;",
     "CUtexObject": "typedef unsigned long long CUtexObject;",
     "CUsurfObject": "typedef unsigned long long CUsurfObject;",
+    "CUdevice": "typedef int CUdevice;",
+    **{
+        f"CU{name}": f"typedef struct CU{tag}_st *CU{name};"
+        for name, tag in {
+            "context": "ctx",
+            "module": "mod",
+            "function": "func",
+            "library": "lib",
+            "kernel": "kern",
+            "array": "array",
+            "mipmappedArray": "mipmappedArray",
+            "event": "event",
+            "stream": "stream",
+            "graph": "graph",
+            "graphNode": "graphNode",
+            "graphExec": "graphExec",
+            "memoryPool": "memPoolHandle",
+        }.items()
+    },
     "CUtensorMap": "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;",
 }
-"""What device code takes from `cuda.h`, which NVRTC cannot read."""
+"""What `cuda.h` has that a class or a parameter of the files may be declared with; NVRTC cannot read it."""
 _CUDA_VERSION = "#define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)"
 _DEPENDENT_LAUNCH = {
     "cudaGridDependencySynchronize": "griddepcontrol.wait;",
@@ -136,7 +155,8 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         if any(last.encode() in file.data for file in files)
         for header in headers
     ]
-    lines = [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
+    lines = [f"#include <{header}>" for header in _before_a_namespace(files)]
+    lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
     lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
     lines += [_ASSERT_FAIL] if "__assert_fail" in words else []
     lines += [f"#include <{header}>" for header in sorted(wanted)]
@@ -158,6 +178,24 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
     return "".join(f"{line}\n" for line in [*early, *lines]).encode("latin-1")
 
 
+def _before_a_namespace(files: Sequence[PassedOver]) -> list[str]:
+    """Headers of libcu++ that files include where `cuda` could mean a namespace of theirs: `using namespace at;`, where
+    there is an `at::cuda`. With nvcc these are the host's, which name no such namespace."""
+    texts = [file.data for file in files]
+    if not (any(map(_OPENS_CUDA.search, texts)) and any(map(_USES_A_NAMESPACE.search, texts))):
+        return []
+    return sorted({match[1].decode() for text in texts for match in _INCLUDES_STANDARD.finditer(text)})
+
+
+_OPENS_CUDA = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*cuda\b\s*(?:::\s*\w+\s*)*\{")
+_USES_A_NAMESPACE = re.compile(rb"\busing\s+namespace\s+(?!std\b|cuda\b)")
+_INCLUDES_STANDARD = re.compile(
+    rb"^[ \t]*#[ \t]*include[ \t]*<(algorithm|array|atomic|barrier|bit|bitset|chrono|cmath|complex|concepts|cstddef"
+    rb"|cstdint|expected|functional|iterator|latch|limits|numeric|optional|ratio|semaphore|span|tuple|type_traits"
+    rb"|utility|variant)>",
+    re.MULTILINE,
+)
+"""Those that every compiler of the time has; a file that includes one behind a condition may not mean it."""
 _NOT_UNASKED = re.compile(f"{_BY_PATTERN['float.h']}|U?INT\\w+_M(?:AX|IN)")
 """Macros that nvcc does not have without an include: where a file has a definition of its own, it is the file's."""
 

@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from .declarations import Parser
+from .declarations import Declaration, Parser
 from .editing import Editor
-from .hosttypes import OF_PROBES, declarations, members_of_tensors
+from .hosttypes import OF_PROBES, REGISTRY, declarations, members_of_tensors
 from .mentions import Mention, is_kernel
 from .passing import Passing
 from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
-from .tokens import DEFINE, DIRECTIVE, INCLUDE, code_of
+from .tokens import DEFINE, DIRECTIVE, INCLUDE, WORD, code_of
 
 __all__ = ["Instance", "Probe", "make_probe"]
 
@@ -227,6 +227,7 @@ def make_probe(
     texts = dict(narrowed)
     kernels: dict[str, Sequence[Parameter]] = {}
     declared: set[str] = set()
+    registering = 0
     for label, data in files.items():
         file = File(label, data.decode("latin-1"), surroundings)
         editor = Editor(file.parser)
@@ -234,7 +235,8 @@ def make_probe(
         for declaration in file.parser.declarations:
             declared.add(declaration.name)
             if declaration.kind == "macro" and ("macro", file.parser.line(declaration.first)) in gone:
-                editor.cut(declaration.first, declaration.last)
+                registering += 1
+                _rewrite_registration(file.parser, declaration, editor, registering)
             elif declaration.kind == "function" and is_kernel(declaration, surroundings):
                 if heads := parameters(file.parser, declaration):
                     kernels[declaration.name] = _merged(kernels.get(declaration.name, heads), heads)
@@ -261,6 +263,16 @@ def _merged(known: Sequence[Parameter], heads: Sequence[Parameter]) -> Sequence[
     if one != other:
         return ()
     return [earlier if earlier.default else later for earlier, later in zip(known, heads, strict=True)]
+
+
+def _rewrite_registration(parser: Parser, made: Declaration, editor: Editor, number: int) -> None:
+    """Make a function of a macro with a block in which a library is told of functions: it names what it is told of."""
+    if made.body < 0:
+        editor.cut(made.first, made.last)
+        return
+    closed = parser.match.get(made.first + 1, made.first)
+    module = parser.tokens[closed - 1].text if parser.tokens[closed - 1].kind == WORD else ""
+    editor.cut(made.first, made.body - 1, f"static void {_MARK}_registers_{number}({REGISTRY} &{module})")
 
 
 def _rewrite_launches(parser: Parser, editor: Editor) -> None:

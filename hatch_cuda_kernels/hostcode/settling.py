@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -45,6 +45,8 @@ _DRAGS = "host code that only other host code uses"
 
 _IDLE = "no kernel reaches it"
 
+_NO_BODY = re.compile(r"extern inline function .* was referenced but not defined")
+"""An error with NVRTC and a warning with nvcc, where the call is in a branch that is never taken."""
 _OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
@@ -140,12 +142,14 @@ class _Amendment:
         """Those of them whose declaration is complained of, too."""
         self.moved: set[int] = set()
         """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
+        self.outlined: set[int] = set()
+        """Declarations of inline functions that nothing defines."""
 
     def run(self) -> PassedOver:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
-        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells)
+        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells, self.outlined)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:
@@ -194,10 +198,13 @@ class _Amendment:
 
     def heed(self, complaints: Mapping[int, str], shared: Collection[str]) -> bool:
         """Let go what those lines complain of, as far as it can; whether anything new does."""
-        before = len(self.further) + len(self.whole) + len(self.moved)
+        before = self._changes
         gone = set(self.further)
         for line, message in complaints.items():
             if _OF_THE_AUTHOR.search(message):
+                continue
+            if _NO_BODY.match(message):
+                self.outlined.update(self._bodiless(line))
                 continue
             declaration = self._removable(line, shared)
             if declaration is not None and declaration.first not in self.moved and _OF_LIBCUXX.match(message):
@@ -206,7 +213,19 @@ class _Amendment:
                 self.whole.add(declaration.first)
             elif declaration is not None:
                 self.further.setdefault(declaration.first, message)
-        return len(self.further) + len(self.whole) + len(self.moved) > before
+        return self._changes > before
+
+    @property
+    def _changes(self) -> int:
+        return len(self.further) + len(self.whole) + len(self.moved) + len(self.outlined)
+
+    def _bodiless(self, line: int) -> Iterator[int]:
+        """The functions of the device that a line declares and does not define."""
+        parser = self.parser
+        for made in parser.declarations:
+            here = made.kind == "function" and made.device and made.body < 0 and made.name_at >= 0
+            if here and parser.line(made.name_at) == line:
+                yield made.first
 
     def concerns(self, lines: Collection[int], firsts: Collection[int]) -> bool:
         """Whether one of the lines is in a declaration that begins at one of these tokens."""

@@ -27,13 +27,17 @@ _SPACE = re.compile(
 )
 _CHAIN = re.compile(r"(?<![\w:])(?:::\s*)?([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+)")
 _RUNTIME = re.compile(
-    r"\b(?:cuda[A-Z]\w*|exit|abort|fprintf|fflush|perror|TORCH_\w*CHECK\w*|(?:AT|C10)_\w*CHECK|device_of)(?=\s*\()"
+    r"\b(?:cuda[A-Z]\w*|exit|abort|fprintf|fflush|perror|(?:STD_)?TORCH_\w*CHECK\w*|(?:AT|C10|STD_CUDA)_\w*CHECK|device_of)(?=\s*\()"
 )
-_TENSORS = ("at", "torch")
+_TENSORS = (["at"], ["torch"], ["torch", "stable"])
 """Namespaces whose unknown functions give tensors."""
 _CONSTANT = re.compile(r"k[A-Z0-9]\w*")
 _CALL = re.compile(r"\s*(?:<(?P<given>[^;{}()]*)>\s*)?\(")
 _TYPE = re.compile(r"\s*(?:(?:const\b|[*&])\s*)*[A-Za-z_]\w*|\s*[*&]+\s*[>,)]")
+_HANDED = re.compile(r"\w\s*<\s*\Z")
+_NEXT = re.compile(r"\s*[,>]")
+"""What stands before and after the first of several arguments of a template, which is a type where a comparison would
+be."""
 _MOST = 400
 """Names introduced at most."""
 
@@ -60,7 +64,7 @@ def unknown(log: str, texts: Iterable[str]) -> set[Name]:
     spaces = {word[0] for word in words if word}
     for text in texts if spaces else ():
         chains = (tuple(re.split(r"\s*::\s*", match[1])) for match in _CHAIN.finditer(text))
-        found |= {chain for chain in chains if chain[0] in spaces}
+        found |= {c for c in chains if c[0] in spaces or (c[0] in HOST_NAMESPACES and not spaces.isdisjoint(c[1:-1]))}
     return found
 
 
@@ -70,7 +74,8 @@ def introduced(names: Collection[Name], texts: Collection[str]) -> bytes:
     for text in texts:
         for match in re.finditer(r"\b[A-Za-z_]\w*", text):
             if match[0] in uses:
-                uses[match[0]].add(_use(text, match.end()))
+                handed = _HANDED.search(text, max(0, match.start() - 40), match.start())
+                uses[match[0]].add("type" if handed and _NEXT.match(text, match.end()) else _use(text, match.end()))
     around = {name[:length] for name in names for length in range(1, len(name))}
     wanted = sorted(name for name in names if name not in around)[:_MOST]
     return "".join(f"{line}\n" for line in _lines(wanted, uses)).encode()
@@ -104,7 +109,7 @@ def _lines(names: Iterable[Name], uses: dict[str, set[str]]) -> Iterator[str]:
         elif "type" in used:
             text = own
         elif "call" in used or any(map(str.isdecimal, used)):
-            result = "at::Tensor" if len(spaces) == 1 and spaces[0] in _TENSORS else ANYTHING
+            result = "at::Tensor" if spaces in _TENSORS else ANYTHING
             text = f"template <class... A> {result} {last}(A &&...); {result} {last}({BRACED});"
             for count in sorted(int(use) for use in used if use.isdecimal()):
                 text += f" template <{'class, ' * count}class... A> {result} {last}(A &&...);"

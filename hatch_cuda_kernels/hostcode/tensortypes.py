@@ -63,9 +63,15 @@ def _unless_there(headers: str, text: str) -> str:
     return f"#if __has_include({first})\n{included}#else\n{text}#endif\n"
 
 
+def _in_either(name: str, text: str) -> str:
+    """The same for a header that newer releases of the library have among those which need nothing else of it, too."""
+    moved = f"torch/headeronly/{name}"
+    return f"#if __has_include(<{moved}>)\n#include <{moved}>\n#else\n{_unless_there(f'c10/{name}', text)}#endif\n"
+
+
 def _small(name: str) -> str:
     text = f"struct {name} {{ {name}(); template <class A> {name}(A); operator float() const; unsigned short x; }};"
-    return _unless_there(f"c10/util/{name}.h", f"namespace c10 {{ {text} }}\n")
+    return _in_either(f"util/{name}.h", f"namespace c10 {{ {text} }}\n")
 
 
 _LONG = (
@@ -83,12 +89,12 @@ _DEVICE_TYPES = [
         "typedef unsigned long long uint64_t;\n",
     ),
     *map(_small, _SMALL),
-    _unless_there(
-        "c10/util/complex.h",
+    _in_either(
+        "util/complex.h",
         "namespace c10 { template <class T> struct complex { template <class... A> complex(A...); T x, y; }; }\n",
     ),
-    _unless_there(
-        "c10/core/DeviceType.h",
+    _in_either(
+        "core/DeviceType.h",
         "namespace c10 { enum class DeviceType : int8_t { CPU, CUDA };\n"
         "constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA; }\n",
     ),
@@ -222,6 +228,11 @@ cudaDeviceProp *getCurrentDeviceProperties(), *getDeviceProperties(int64_t);
 }}
 namespace torch {{
 using namespace at;
+namespace headeronly {{ using namespace c10; }}
+namespace stable {{
+using at::Tensor; using c10::Device; using c10::DeviceType;
+namespace accelerator {{ using c10::cuda::CUDAStream; using DeviceGuard = c10::cuda::CUDAGuard; }}
+}}
 }}
 namespace {host} {{
 struct tensor : at::Tensor {{ {cast} tensor(A &&...); template <class A> operator A() const; }};

@@ -36,6 +36,8 @@ class _Rest:
     of it."""
     members: set[str] = field(default_factory=set)
     """Words after a dot or an arrow."""
+    spaces: set[str] = field(default_factory=set)
+    """Words that may name a namespace: in front of `::`, after `namespace`, in an argument of a macro."""
     declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
     """Names that are declared outside classes and functions, or could be, by a macro -> the namespaces around."""
     asked: dict[str, set[int | None]] = field(default_factory=dict)
@@ -114,7 +116,8 @@ class _Rest:
         own = {index for made in parser.declarations for index in _own_mentions(parser, made)}
         for made in parser.declarations:
             own.update(range(made.first, made.last) if made.kind == "alias" else ())
-        measured = 0
+            self.spaces.update(_named_spaces(parser, made))
+        measured = handed = 0
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
                 continue
@@ -124,6 +127,10 @@ class _Rest:
                 continue
             self.used.add(token.text)
             following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            if token.text in parser.surroundings.macros and following == "(":
+                handed = max(handed, parser.match.get(index + 1, len(tokens)))
+            if following == "::" or index < handed or tokens[index - 1].text == "namespace":
+                self.spaces.add(token.text)
             if index not in own and not _names_members(parser, index):
                 self.plain.add(token.text)
             if ASKS.fullmatch(token.text) and (token.text != "noexcept" or following == "("):
@@ -138,6 +145,12 @@ class _Rest:
                 tokens[index + 1].text in ("(", "<") or tokens[index + 1].kind == DIRECTIVE
             ):
                 self.called.add(token.text)
+
+
+def _named_spaces(parser: Parser, made: Declaration) -> Iterator[str]:
+    """The namespaces that `namespace a = b;` or `using namespace b;` names."""
+    if made.kind == "alias" and "namespace" in (t.text for t in parser.tokens[made.first : made.first + 2]):
+        yield from (t.text for t in parser.tokens[made.first : made.last] if t.kind == WORD)
 
 
 def _own_mentions(parser: Parser, made: Declaration) -> Iterator[int]:
@@ -168,14 +181,15 @@ def uncovering(
 ) -> Iterator[tuple[str, Passing]]:
     """The pieces, with the label of their file, without which another kernel could have come out.
 
-    A name that nothing refers to any more is harmless. So is a variable of the host that nothing else is called like:
-    what still uses its name has a parameter or a local variable of that name, or does not compile. A function that
-    device code cannot call matters where it asks about a call, or where the function hid another one of an outer
-    namespace. A type could have hidden another one, and a member decides what its class can do: where such a name is
-    used, only nvcc knows what it meant. A class that is still declared hides what it hid; it matters where a kernel
-    is instantiated with it, by one of the `expressions`, and where it is used and code asks what classes can do. A
-    constructor of a class that stays matters to what asks whether the class can be made. In a file that is linked to
-    others, a declaration without its body would be bound to what another file calls by that name.
+    A name that nothing refers to any more is harmless. So is a variable of the host that nothing else is called
+    like: what still uses its name has a parameter or a local variable of that name, or does not compile. A function
+    that device code cannot call matters where it asks about a call, or where the function hid another one of an
+    outer namespace. A type could have hidden another one, and a member decides what its class can do: where such a
+    name is used, only nvcc knows what it meant; another name of a namespace, only where a namespace can be meant. A
+    class that is still declared hides what it hid; it matters where a kernel is instantiated with it, by one of the
+    `expressions`, and where it is used and code asks what classes can do. A constructor of a class that stays
+    matters to what asks whether the class can be made. In a file that is linked to others, a declaration without
+    its body would be bound to what another file calls by that name.
     """
     rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
     parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
@@ -183,6 +197,7 @@ def uncovering(
         rest.add(parser, asking)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
+    rest.spaces |= brought - rest.used
     rest.plain |= brought - rest.used
     rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
     rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
@@ -222,6 +237,8 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
         asks = rest.asks or rest.measures
         return taken or name in rest.asked or name in rest.instances or (name in rest.plain and asks)
+    if kind == "namespace":
+        return name in rest.spaces
     if kind == "member":
         return name in rest.used or name in rest.members
     if name not in rest.used:
