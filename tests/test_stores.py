@@ -545,6 +545,12 @@ class TestLocation:
             ("memory:lots", "expected a size"),
             ("s4://b", "s4:// is no place for a cache; expected a folder"),
             ("ftp://host", "ftp:// is no place for a cache; expected a folder, sqlite:FILE"),
+            ("s3:/b/p", "s3: is no place for a cache; expected a folder"),
+            ("sqllite:c.db", "sqllite: is no place for a cache; expected a folder, sqlite:FILE"),
+            ("SQLITE:c.db", "a folder of that name is ./SQLITE:c.db"),
+            ("read:nonsense:foo", "a folder of that name is ./nonsense:foo"),
+            ("$HOME/c", "$HOME is no place for a cache"),
+            ("0", "0 is no place for a cache"),
             ("s3:///p", "names no bucket"),
             ("redis://", "names no host"),
             ("redis://host:port", "redis://host:port: "),
@@ -560,6 +566,21 @@ class TestLocation:
             parse_location(text)
         assert message in str(caught.value)
         assert "hunter2" not in str(caught.value)
+
+    @pytest.mark.parametrize("text", ["./s3:", "C:/kernels", "a/b:c", "0/1", "10", "a$b"])
+    def test_folders(self, text: str) -> None:
+        """Names that look like it are those of folders."""
+        assert parse_location(text) == Location("directory", text)
+
+    @pytest.mark.parametrize(
+        "text", ["~nobody-of-that-name/c", "read:~nobody-of-that-name/c", "sqlite:~nobody-of-that-name/c.db"]
+    )
+    def test_no_home(self, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where no home is known the place is warned of, as others that cannot be used, and nothing is made."""
+        monkeypatch.chdir(tmp_path)
+        with pytest.warns(CudaKernelsWarning, match="no home directory is known"):
+            assert not KernelCache.open([parse_location(text).at(tmp_path)]).layers
+        assert not list(tmp_path.iterdir())
 
     def test_several(self) -> None:
         """A text with commas, or a list, in which a comma is a part of a name."""

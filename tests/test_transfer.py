@@ -89,6 +89,8 @@ def test_mistakes(project: Project, command: Command, tmp_path: Path) -> None:
     """A place that means nothing or takes nothing, and a folder that is no project, are told apart."""
     status, _, errors = command("push", "s4://bucket")
     assert status == 1 and "PLACE: s4:// is no place" in errors
+    status, _, errors = command("push", "memory:")
+    assert status == 1 and "PLACE: memory: ends with this command" in errors
     assert project.build().status == 0
     status, value, errors = command("push", "http://127.0.0.1:1/x")
     assert (status, value["failed"]) == (1, 4)

@@ -45,7 +45,10 @@ def run(*, direction: str, place: str, project: str, as_json: bool) -> int:
     root = Path(project).resolve()
     config, specs = _declared(root)
     try:
-        layers = open_layers([parse_location(place).at(Path.cwd())], alone=True)
+        there = parse_location(place).at(Path.cwd())
+        if there.kind == "memory":
+            raise ValueError(f"{there} ends with this command")
+        layers = open_layers([there], alone=True)
     except ValueError as error:
         raise ConfigurationError(f"PLACE: {error}") from None
     if not layers:

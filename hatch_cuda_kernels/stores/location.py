@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCI
 _WITH_LOGIN = frozenset({"http", "https", "redis", "rediss"})
 _MEMORY = "256MB"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+_MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:|\$\w*|(?:0|1|false|true)$", re.IGNORECASE)
+"""What begins like another kind of place, a variable that nothing expands, or what switches the cache on or off."""
 _SPELLINGS = f"a folder, sqlite:FILE, memory:SIZE, or a URL ({', '.join(f'{scheme}://' for scheme in REMOTES)})"
 
 
@@ -74,7 +77,8 @@ class Location:
         """The same, with a path that starts at `root`."""
         if self.kind not in ("directory", "sqlite"):
             return self
-        return replace(self, value=str(root / Path(self.value).expanduser()))
+        path = os.path.expanduser(self.value)
+        return self if path.startswith("~") else replace(self, value=str(root / path))
 
     def __str__(self) -> str:
         """For people: a URL without its password."""
@@ -100,6 +104,10 @@ def parse_location(text: str) -> Location:
                 parse_size(value)
             return Location(kind, value, writable)
     if not (match := _SCHEME.match(rest)):
+        if wrong := _MISTYPED.match(rest):
+            raise ValueError(
+                f"{wrong[0]} is no place for a cache; expected {_SPELLINGS}; a folder of that name is ./{rest}"
+            )
         return Location("directory", rest, writable)
     scheme = match[1].lower()
     location = Location(scheme, rest, writable)

@@ -100,6 +100,8 @@ def _open(place: Location, max_size: int | None, *, asked: bool) -> Store:
 
         return MemoryStore(max_size=place.size)
     path = Path(os.path.expanduser(place.value))
+    if place.value.startswith("~") and str(path).startswith("~"):
+        raise OSError("no home directory is known for it")
     if place.kind == "sqlite":
         from .database import DatabaseStore
 
