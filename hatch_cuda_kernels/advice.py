@@ -27,7 +27,7 @@ __all__ = [
     "repeat_command",
     "undefined_names",
 ]
-
+_SHOWN = 100
 NO_LAUNCHES = (
     "a kernel that launches kernels (dynamic parallelism) is not supported, since the device runtime is no part of an "
     "image; launch from the host, or call a __device__ function"
@@ -39,13 +39,21 @@ def refusal_message(job: CompileJob, log: str, absent: Collection[str] = ()) -> 
 
     `absent` are names that the files declare for the host.
     """
-    message = f"{job}: NVRTC refuses {job.unit.source}\n{log}"
+    message = f"{job}: NVRTC refuses {job.unit.source}\n{_shortened(log)}"
     if (place := re.search(r"^(.+?)\(\d+\): (?:catastrophic )?error", log, re.MULTILINE)) and (
         chain := _chain(job.unit, place[1])
     ):
         message += f"\n{' <- '.join(chain)} (what includes what)"
     hint = _hint(job, log, absent)
     return f"{message}\nhint: {hint}" if hint else message
+
+
+def _shortened(log: str) -> str:
+    """A log up to its hundredth error: what comes after that mostly follows from these."""
+    errors = list(re.finditer(r"^[^\n()]*\(\d+\): (?:catastrophic )?error", log, re.MULTILINE))
+    if len(errors) <= _SHOWN:
+        return log
+    return f"{log[: errors[_SHOWN].start()].rstrip()}\nand {len(errors) - _SHOWN} more errors"
 
 
 def undefined_names(log: str) -> list[str]:

@@ -11,21 +11,14 @@ from dataclasses import dataclass, field
 
 from .advice import macros_of_libraries
 from .errors import numbered
-from .hostcode import Mention, Probe, Surroundings, has_made_kernels, mentions
+from .hostcode import NAME_MAP, Mention, Probe, Surroundings, complaints, has_made_kernels, mentions
 from .manifest import squeeze_name
 from .plan import CompileJob, Unit
 
 __all__ = ["Instances"]
 
-_NAME_MAP = "__nv_name_map"
-"""How NVRTC calls the file that holds the name expressions."""
-_ERROR = re.compile(
-    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
-)
-_MESSAGE = re.compile(r"^(?=[^\n()]*\(\d+\): (?:catastrophic )?(?:error|warning))", re.MULTILINE)
-"""Where an error or a warning begins."""
 _EXPRESSION = re.compile(
-    rf"^{_NAME_MAP}\(\d+\): error[^\n:]*: (?P<text>[^\n]*)\n\s*#pragma nv_mangled_name (?P<expression>[^\n]*)",
+    rf"^{NAME_MAP}\(\d+\): error[^\n:]*: (?P<text>[^\n]*)\n\s*#pragma nv_mangled_name (?P<expression>[^\n]*)",
     re.MULTILINE,
 )
 _INSTANTIATION = re.compile(
@@ -97,7 +90,7 @@ class Instances:
         With `others`, also of those whose kernels it cannot instantiate; of none where it complains of something else,
         which would stay.
         """
-        if not others and any(match["file"] != _NAME_MAP for match in _ERROR.finditer(log)):
+        if not others and any(complaint.file != NAME_MAP for complaint in complaints(log)):
             return False
         taken = {text.replace(" ", ""): text for text in self.taken}
         refused: dict[str, str] = {}
@@ -117,15 +110,17 @@ class Instances:
         """Expressions whose kernels do not compile: those of the very arguments, else all of a kernel's. None where an
         error is of no kernel's instance."""
         failed: dict[str, str] = {}
-        for message in _MESSAGE.split(log):
-            error = _ERROR.match(message)
-            if error is None or error["file"] == _NAME_MAP:
+        expressions = sorted(self.taken, key=str.encode)  # as NVRTC asks for them, from the second line on
+        for complaint in complaints(log):
+            if complaint.file == NAME_MAP:
                 continue
-            found = [text for match in _INSTANTIATION.finditer(message) for text in self._instantiated(match)]
+            found = [text for match in _INSTANTIATION.finditer(complaint.whole) for text in self._instantiated(match)]
+            if complaint.asked_at is not None:
+                found = expressions[complaint.asked_at - 2 : complaint.asked_at - 1]
             if not found:
                 return None
             for text in found:
-                failed.setdefault(text, error["text"])
+                failed.setdefault(text, complaint.text)
         return failed
 
     def _instantiated(self, match: re.Match[str]) -> list[str]:

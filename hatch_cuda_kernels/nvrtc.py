@@ -66,6 +66,10 @@ __all__ = [
 
 _FIRST_TRACED = (13, 0)
 """CUDA 12's NVRTC knows no trace, or one without headers."""
+_FIRST_COUNTED = (13, 5)
+"""Before, NVRTC had no option for the number of errors that it tells."""
+_MOST_ERRORS = 2000
+"""Of files that are not as they are written: what has to go there is told by the errors, and by all of them at once."""
 _VIRTUAL_ROOT = "/cuda-kernels"
 """Stands for the project's root in line tables, which need an absolute path to be free of the current folder."""
 
@@ -352,6 +356,8 @@ class Stage:
         if self.shown.prelude:
             flags.append(b"--pre-include=" + os.fsencode(self.prelude))
         flags += [b"--pre-include=" + os.fsencode(path) for path in self._ahead()]
+        if self.shown.texts and release_version(job.release) >= _FIRST_COUNTED:
+            flags.append(b"--fmax-errors=%d" % _MOST_ERRORS)
         flags += extra
         form = "ltoir" if unit.optimized_later else job.architecture.format
         text = self._shown(unit.closure.files[unit.source])

@@ -363,6 +363,47 @@ def test_warnings_do_not_cost_instances(tmp_path: Path) -> None:
     assert "k<Pair<int,float>,3>: static assertion failed" in warning and warning.count("k.cu(") == 1
 
 
+OF_AN_INSTANCE = {
+    "its body": "template <class T> static constexpr bool staged = T::first && T::second;\n"
+    "template <class T> __global__ void k(int *x) { if (staged<T>) *x = 1; }\n",
+    "its parameters": "template <class T> struct Op {\n  struct Params { int n; };\n"
+    "  static constexpr bool staged = T::second;\n};\n"
+    "template <class T> __global__ void k(typename Op<T>::Params p) { static_assert(sizeof(T) > 0); }\n",
+}
+
+
+@pytest.mark.parametrize("text", OF_AN_INSTANCE.values(), ids=OF_AN_INSTANCE)
+def test_an_instance_costs_nothing_but_itself(tmp_path: Path, text: str) -> None:
+    """Where the compiler complains of a line for one instance alone, that one goes, and not what stands in the line."""
+    types = "struct Good { static constexpr bool first = true, second = true; };\n"
+    types += "struct Bad { static constexpr bool first = true; };\nusing Handle = vendor::Handle;\n"
+    host = "#include <vector>\nvoid f() { k<Good><<<1, 1>>>({}); k<Bad><<<1, 1>>>({}); }\n"
+    image = compiled(tmp_path, types + text + host)
+    assert set(image.kernels) == {"k<Good>"}
+    assert {omission.name for omission in image.passed_over} == {"Handle", "vector", "f"}
+    (warning,) = (warning for warning in image.warnings if "instances of kernels" in warning)
+    assert 'k<Bad>: class "Bad" has no member "second"' in warning
+
+
+def test_all_errors_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has to go on the compiler's word goes in one step, however much it is."""
+    tried: list[int] = []
+
+    def counted(job: CompileJob, space: Workspace, shown: Shown) -> CompiledImage:
+        tried.append(len(shown.expressions))
+        return compile_shown(job, space, shown)
+
+    monkeypatch.setattr("hatch_cuda_kernels.reduction.compile_shown", counted)
+    aliases = "".join(f"  using type_{number} = vendor::type_{number};\n" for number in range(300))
+    text = f"#include <vector>\nstruct S {{\n{aliases}  int n;\n}};\n__global__ void k(S s, int *x) {{ *x = s.n; }}\n"
+    image = compiled(tmp_path, text)
+    assert len(image.passed_over) == 301
+    assert len(tried) == 2
+    calls = "".join(f"  absent_{number}();\n" for number in range(300))
+    with pytest.raises(CompilationError, match=r'(?s)"absent_99"(?!.*"absent_100").*and 200 more errors'):
+        compiled(tmp_path, text.replace("*x = s.n;", f"\n{calls}"))
+
+
 def test_instances_are_not_let_go_for_errors_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the file has an error of its own, which stays, the compiler is not asked again for each instance."""
     tried: list[int] = []
@@ -373,7 +414,7 @@ def test_instances_are_not_let_go_for_errors_of_the_file(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("hatch_cuda_kernels.reduction.compile_shown", counted)
     bad = "template <int N> __global__ void k(int *x) { x[0] = N; absent(x); }\n"
-    bad += "__device__ int g() { return missing; }\n"
+    bad += "__device__ int g() { return missing; }\n__global__ void j(int *x) { x[0] = g(); }\n"
     with pytest.raises(CompilationError, match='"missing" is undefined'):
         compiled(tmp_path, bad + "void f(int *x) { " + "".join(f"k<{n}><<<1, 1>>>(x); " for n in range(8)) + "}\n")
     assert set(tried) == {8, 0}

@@ -77,11 +77,12 @@ ARROWS = {
     "gathering": "absence account arch assembly documents jobs manifest modules plan toolchain",
     "headerlist": "",
     "hooks": "plugin",
-    "hostcode": "choices declarations hidden launches mentions names passing prelude probing settling standard "
-    "surroundings uncovering",
+    "hostcode": "choices complaints declarations hidden launches mentions names passing prelude probing settling "
+    "standard surroundings uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",
     "hostcode.choices": "names tokens",
+    "hostcode.complaints": "",
     "hostcode.declarations": "brackets names surroundings tokens",
     "hostcode.editing": "brackets tokens",
     "hostcode.expansion": "declarations surroundings tokens",
@@ -97,7 +98,7 @@ ARROWS = {
     "hostcode.pasting": "surroundings tokens",
     "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",
     "hostcode.reach": "calls names pasting surroundings units verdicts",
-    "hostcode.settling": "declarations names passing reach surroundings tokens",
+    "hostcode.settling": "complaints declarations names passing reach surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",
     "hostcode.standard": "tokens",
     "hostcode.strangers": "hosttypes names tensortypes",

@@ -16,9 +16,9 @@ those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `stranger
 the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
 reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
 macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
-that only a header of the host declares: it goes by the compiler's own messages. `uncovering` finds what may not go,
-since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot call.
-`choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
+that only a header of the host declares: it goes by the compiler's own messages (`complaints`). `uncovering` finds what
+may not go, since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot
+call. `choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
 certain; `hidden`, on what conditions there are kernels.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
@@ -28,6 +28,7 @@ plan.py.
 from __future__ import annotations
 
 from .choices import host_choices
+from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
@@ -43,6 +44,7 @@ from .uncovering import uncovering
 
 __all__ = [
     "CUSTOMIZATIONS",
+    "NAME_MAP",
     "Condition",
     "Instance",
     "Launch",
@@ -52,6 +54,7 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "complaints",
     "conditions_of_kernels",
     "device_functions",
     "global_variables",

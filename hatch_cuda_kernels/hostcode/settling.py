@@ -5,12 +5,12 @@ its messages are about."""
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from .complaints import complaints
 from .declarations import Declaration
 from .names import HOST_MACROS
 from .passing import Pass, PassedOver
@@ -33,9 +33,6 @@ class Settled:
     """Whether what no kernel can reach went."""
 
 
-_MESSAGE = re.compile(
-    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)", re.MULTILINE
-)
 _OF_THE_AUTHOR = re.compile(
     r"static assertion failed|#error directive|could not open source file|cannot open source file"
 )
@@ -102,14 +99,14 @@ def settle(
         reached = find_unreached(states, surroundings, expressions, entries=True)
         idle = {label: reach.unreached - passes[label].reach.unreached for label, reach in reached.items()}
     while log is not None and count < limit:
-        complaints = _complaints(log, passes)
-        if any(passes[label].concerns(lines, idle.get(label, ())) for label, lines in complaints.items()):
+        complained = _complained(log, passes)
+        if any(passes[label].concerns(lines, idle.get(label, ())) for label, lines in complained.items()):
             changed = [label for label, firsts in idle.items() if firsts]
             for label in changed:
                 passes[label].idle = idle[label]
             idle = {}
         else:
-            changed = [label for label, lines in complaints.items() if passes[label].heed(lines, shared)]
+            changed = [label for label, lines in complained.items() if passes[label].heed(lines, shared)]
         if not changed:
             break
         for label in changed:
@@ -119,13 +116,15 @@ def settle(
     return Settled(files=results, log=log, attempts=count, sliced=sliced)
 
 
-def _complaints(log: str, labels: Collection[str]) -> dict[str, dict[int, str]]:
-    """Label of each file that the compiler complains of -> lines, with the first message of each."""
+def _complained(log: str, labels: Collection[str]) -> dict[str, dict[int, str]]:
+    """Label of each file that the compiler complains of -> lines, with the first message of each.
+
+    What it complains of in an instance alone, that instance goes for, and nothing of the files.
+    """
     found: dict[str, dict[int, str]] = {}
-    for match in _MESSAGE.finditer(log):
-        label = posixpath.normpath(match["file"].replace("\\", "/"))
-        if label in labels:
-            found.setdefault(label, {}).setdefault(int(match["line"]), match["text"])
+    for complaint in complaints(log):
+        if complaint.label in labels and not complaint.of_instance:
+            found.setdefault(complaint.label, {}).setdefault(complaint.line, complaint.text)
     return found
 
 
