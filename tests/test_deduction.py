@@ -465,3 +465,43 @@ def test_an_instance_that_does_not_compile_is_the_compilers_error(tmp_path: Path
     error = r'(?s)k\.cu\(5\): error: namespace "cub" has no member "Sum".*hint: CUB'
     with pytest.raises(CompilationError, match=error):
         compiled(tmp_path, text)
+
+
+def test_many_errors_of_what_is_fine_on_the_host(tmp_path: Path) -> None:
+    """The compiler gives up after 100 errors; what a host throws and switches over is none of them."""
+    throws = "".join(f"  if (x[{n}]) throw std::runtime_error(nullptr);\n  FAIL_IF(x, {n})\n" for n in range(60))
+    text = SCALE + (
+        "#include <stdexcept>\n#include <cusparse.h>\n#define FAIL_IF(x, n) { if (x[n] < 0) \\\n"
+        '  throw std::out_of_range("n"); }\n'
+        f"void check(float *x) noexcept(false) {{\n{throws}  try {{ throw; }} catch (...) {{ }}\n}}\n"
+        "const char *name(cusparseStatus_t status) {\n  switch (status) {\n"
+        + "".join(f"  case CUSPARSE_STATUS_{n}: return nullptr;\n" for n in range(120))
+        + "  }\n  return nullptr;\n}\nvoid f(float *x) { check(x); scale<<<1, 1>>>(x, 1); }\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<float>"} and not image.warnings
+
+
+def test_thrust_in_another_namespace(tmp_path: Path) -> None:
+    """A project that has Thrust in a namespace of its own names its vectors by that."""
+    text = SCALE + (
+        "#include <thrust/device_vector.h>\nvoid f(app::thrust::device_vector<double> &x) {\n"
+        "  scale<<<1, 1>>>(app::thrust::raw_pointer_cast(x.data()), 1);\n}\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    job = make_job(tmp_path, toolkit_headers="auto", defines={"THRUST_CUB_WRAPPED_NAMESPACE": "app"})
+    assert set(compile_alone(job).kernels) == {"scale<double>"}
+
+
+def test_tensors_of_the_stable_interface(tmp_path: Path) -> None:
+    """PyTorch's interface that does not change is known, and what it calls nested namespaces, declared."""
+    text = SCALE + (
+        "#include <torch/csrc/stable/tensor.h>\n#include <torch/csrc/stable/library.h>\n"
+        "template <class T> torch::stable::Tensor run(torch::stable::Tensor x) {\n"
+        "  STD_TORCH_CHECK(x.dim() == 1);\n  torch::stable::accelerator::DeviceGuard guard(x.device().index());\n"
+        "  auto y = torch::stable::odd::made(x, torch::headeronly::ScalarType::Half);\n"
+        "  scale<<<1, 32>>>((T *)x.data_ptr(), T(y.numel()));\n  return x;\n}\n"
+        'STABLE_TORCH_LIBRARY_IMPL(app, CUDA, m) {\n  m.impl("run", TORCH_BOX(run<float>));\n'
+        '  m.impl("run2", TORCH_BOX(&run<double>));\n}\n'
+    )
+    assert set(compiled(tmp_path, text).kernels) == {"scale<float>", "scale<double>"}

@@ -31,6 +31,8 @@ BRACED = ", ".join([ANYTHING, *[f"{ANYTHING} = {ANYTHING}()"] * 5])
 """Parameters that also take lists in braces, which no template does."""
 _OPERATORS = "+ - * / % & | ^ << >> < > <= >= == != && || += -= *= /= =".split()
 _ANYTHING = f"""
+struct tm {{ int tm_sec, tm_min, tm_hour, tm_mday, tm_mon, tm_year, tm_wday, tm_yday, tm_isdst; }};
+namespace std {{ struct ostream; struct istream; struct iostream; }}
 namespace {_NAMESPACE} {{
 struct anything {{
     template <class... A> anything(A &&...);
@@ -106,8 +108,22 @@ struct stream {{
     {_many("template <class... A> stream &", "write read flush", "(A &&...);")}
     {_many("template <class... A> anything", "clear rdstate good eof fail open close is_open getline", "(A &&...);")}
     {_many("template <class... A> anything", "get gcount seekg tellg seekp tellp precision width setf", "(A &&...);")}
+    {_many("template <class... A> anything", "put peek unget ignore rdbuf tie imbue", "(A &&...);")}
     text str() const;
     explicit operator bool() const;
+    operator std::ostream &() const;
+    operator std::istream &() const;
+    operator std::iostream &() const;
+}};
+struct buffer {{
+    template <class... A> buffer(A &&...);
+    using char_type = char; using int_type = int; using pos_type = long; using off_type = long;
+    struct traits_type {{ static int eof(), to_int_type(char), not_eof(int); static char to_char_type(int); }};
+    virtual int overflow(int), underflow(), uflow(), sync();
+    virtual long xsputn(const char *, long), xsgetn(char *, long);
+    virtual ~buffer();
+    char *pbase() const, *pptr() const, *epptr() const, *eback() const, *gptr() const, *egptr() const;
+    {_many("template <class... A> int", "setp setg pbump gbump sputc sputn sgetc sgetn sbumpc", "(A &&...);")}
 }};
 struct problem {{
     template <class... A> problem(A &&...);
@@ -148,8 +164,14 @@ template <class R, class... P> struct function<R(P...)> {{
 }};
 using string = {_NAMESPACE}::text;
 template <class A> string to_string(A);
-struct ostream : {_NAMESPACE}::stream {{}};
-struct istream : {_NAMESPACE}::stream {{}};
+struct ostream : {_NAMESPACE}::stream {{ using stream::stream; }};
+struct istream : {_NAMESPACE}::stream {{ using stream::stream; }};
+struct iostream : {_NAMESPACE}::stream {{ using stream::stream; }};
+template <class...> using basic_ostream = ostream;
+template <class...> using basic_istream = istream;
+template <class...> using basic_iostream = iostream;
+using streambuf = {_NAMESPACE}::buffer;
+template <class...> using basic_streambuf = streambuf;
 using stringstream = {_NAMESPACE}::stream; using ostringstream = stringstream; using istringstream = stringstream;
 using ofstream = stringstream; using ifstream = stringstream; using fstream = stringstream;
 extern {_NAMESPACE}::stream cout, cerr, clog, cin;
@@ -200,6 +222,16 @@ def members_of_tensors(names: Iterable[str]) -> str:
 
 
 _OF_TORCH = re.compile(r"(?:site-packages/torch|torch|ATen|c10|caffe2|THC)/")
+_IN_ITS_NAMESPACE = """
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
+namespace THRUST_CUB_WRAPPED_NAMESPACE {{
+#endif
+{}
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
+}}
+#endif
+"""
+"""A project may have Thrust in a namespace of its own."""
 _OF_THRUST = re.compile(r"thrust/")
 _LAUNCHES = re.compile(rb"\bcudaLaunch(?:Cooperative)?Kernel")
 
@@ -209,6 +241,6 @@ def declarations(headers: Iterable[str], texts: Iterable[bytes]) -> bytes:
     names = list(headers)
     found = [_ANYTHING, _STANDARD if names else ""]
     found += [tensor_types(ANYTHING, _NAMESPACE, BRACED)] if any(map(_OF_TORCH.match, names)) else []
-    found += [_THRUST] if any(map(_OF_THRUST.match, names)) else []
+    found += [_IN_ITS_NAMESPACE.format(_THRUST)] if any(map(_OF_THRUST.match, names)) else []
     found += [_RUNTIME] if any(_LAUNCHES.search(text) for text in texts) else []
     return "".join(found).encode()

@@ -81,7 +81,8 @@ _DRIVER_TYPES = {
             "memoryPool": "memPoolHandle",
         }.items()
     },
-    "CUtensorMap": "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;",
+    "CUtensorMap": "typedef struct alignas(__CUDACC_VER_MAJOR__ < 13 ? 64 : 128) CUtensorMap_st {"
+    " unsigned long long opaque[16]; } CUtensorMap;",
 }
 """What `cuda.h` has that a class or a parameter of the files may be declared with; NVRTC cannot read it."""
 _CUDA_VERSION = "#define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)"

@@ -39,6 +39,7 @@ _CONFIGURATION = re.compile(r"<<<.*?>>>", re.DOTALL)
 _OF_NVCC = {"__CUDA_ARCH__": "__NO_ARCH__", "__CUDACC_RTC__": "__NO_NVRTC__", "__NVCC__": "__CUDACC__"}
 """Macros that nvcc does not have for the host, or has there alone -> one in that state here."""
 _ASKED_OF_NVCC = re.compile(rf"\b(?:{'|'.join(_OF_NVCC)})\b")
+_THROWS = re.compile(r"([{};)]\s*(?:\\\s*)?)\bthrow\b(?!\s*(?:;|\(\s*\)))")
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _INSTANCE = r"(?P<kernel>(?:(?:\w+|<unnamed>)::)*\w+)(?:[<(][^\n]* \[with (?P<given>[^\n]*)\])?"
 _CALL_REPORT = re.compile(
@@ -247,6 +248,7 @@ def make_probe(
                 else:
                     editor.cut(declaration.body, declaration.last, _BODY)
         _rewrite_launches(file.parser, editor)
+        _rewrite_throws(file.parser, editor)
         _rewrite_directives(file.parser, editor, {line for kind, line in gone if kind == "include"})
         texts[label] = editor.result().encode("latin-1")
     absent = [p.name for found in passed.values() for p in found if p.kind == "include"]
@@ -283,6 +285,17 @@ def _rewrite_launches(parser: Parser, editor: Editor) -> None:
             editor.cut(index, last)
 
 
+def _rewrite_throws(parser: Parser, editor: Editor) -> None:
+    """Leave out that a statement throws what stands there: an error for device code, of which there are 100 at most."""
+    tokens = parser.tokens
+    for index, token in enumerate(tokens[1:-1], 1):
+        if token.text == "throw" and tokens[index - 1].text in ("{", "}", ";", ")", "else"):
+            if tokens[index + 1].text == ";":
+                editor.cut(index, index)
+            elif tokens[index + 1].text != "(" or not parser.is_at(index + 2, ")"):
+                editor.cut(index, index, "(void)")
+
+
 def _closing(parser: Parser, start: int) -> int | None:
     """The last of the three signs that end the configuration of a launch."""
     tokens, index = parser.tokens, start + 1
@@ -304,6 +317,7 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
                 editor.cut(index, index)
             continue
         plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
+        plain = _THROWS.sub(r"\1(void)", plain)
         plain = _without_bodies(_ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], plain), parser.surroundings)
         if plain != token.text:
             editor.cut(index, index, plain)

@@ -20,7 +20,7 @@ Name = tuple[str, ...]
 """A name with the namespaces around it."""
 
 _MEMBER = re.compile(r'error: namespace "(?P<space>\w+(?:::\w+)*)" has no (?:actual )?member "(?P<name>\w+)"')
-_PLAIN = re.compile(r'error: identifier "(?P<name>\w+)" is undefined')
+_PLAIN = re.compile(r'error: (?:identifier "(?P<name>\w+)" is undefined|the global scope has no "(?P<global>\w+)")')
 _SPACE = re.compile(
     r'error: (?:name followed by "::" must be a class or namespace name|name must be a namespace name)\n'
     r"  (?P<line>[^\n]*)\n  (?P<caret> *)\^"
@@ -38,6 +38,9 @@ _HANDED = re.compile(r"\w\s*<\s*\Z")
 _NEXT = re.compile(r"\s*[,>]")
 """What stands before and after the first of several arguments of a template, which is a type where a comparison would
 be."""
+_CASE = re.compile(r"\bcase\s+\Z")
+_RESERVED = ("std", "type_info")
+"""A class that only the compiler declares."""
 _MOST = 400
 """Names introduced at most."""
 
@@ -59,7 +62,7 @@ def expected(texts: Iterable[str], known: str, spaces: Collection[str]) -> set[N
 def unknown(log: str, texts: Iterable[str]) -> set[Name]:
     """The names that the compiler complains of; of a namespace, all that the texts name in it."""
     found: set[Name] = {(*match["space"].split("::"), match["name"]) for match in _MEMBER.finditer(log)}
-    found |= {(match["name"],) for match in _PLAIN.finditer(log)}
+    found |= {(match["name"] or match["global"],) for match in _PLAIN.finditer(log)}
     words = (re.match(r"\w+", match["line"][len(match["caret"]) :]) for match in _SPACE.finditer(log))
     spaces = {word[0] for word in words if word}
     for text in texts if spaces else ():
@@ -74,10 +77,11 @@ def introduced(names: Collection[Name], texts: Collection[str]) -> bytes:
     for text in texts:
         for match in re.finditer(r"\b[A-Za-z_]\w*", text):
             if match[0] in uses:
-                handed = _HANDED.search(text, max(0, match.start() - 40), match.start())
-                uses[match[0]].add("type" if handed and _NEXT.match(text, match.end()) else _use(text, match.end()))
+                before = text[max(0, match.start() - 40) : match.start()]
+                handed = _HANDED.search(before) and _NEXT.match(text, match.end())
+                uses[match[0]].add("type" if handed else "case" if _CASE.search(before) else _use(text, match.end()))
     around = {name[:length] for name in names for length in range(1, len(name))}
-    wanted = sorted(name for name in names if name not in around)[:_MOST]
+    wanted = sorted(name for name in names if name not in around and name != _RESERVED)[:_MOST]
     return "".join(f"{line}\n" for line in _lines(wanted, uses)).encode()
 
 
@@ -99,10 +103,12 @@ def _top_commas(given: str) -> int:
 
 
 def _lines(names: Iterable[Name], uses: dict[str, set[str]]) -> Iterator[str]:
-    for *spaces, last in names:
+    for number, (*spaces, last) in enumerate(names):
         used = uses[last]
         own = f"struct {last} : {ANYTHING} {{ template <class... A> {last}(A &&...); }};"
-        if "type" not in used and _CONSTANT.fullmatch(last):
+        if "case" in used and not used & {"type", "template"}:
+            text = f"enum {{ {last} = {number} }};"
+        elif "type" not in used and _CONSTANT.fullmatch(last):
             text = f"extern {ANYTHING} {last};"
         elif "template" in used:
             text = f"template <class...> {own}"
