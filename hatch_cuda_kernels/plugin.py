@@ -126,6 +126,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 target = self._target(package, folders[package], path)
                 included[staging.add(f"{package}/below/{path}", b"".join(pieces))] = target
 
+        self._warn_of_cache(config, packages, reporter)
         specs = self._modules(config, packages)
         documents = build_packages(config, Path(self.root), specs, where=self._where, reporter=reporter, put=put)
         with closing(documents):
@@ -297,6 +298,19 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 raise
             finally:
                 reporter.close()
+
+    def _warn_of_cache(self, config: Config, packages: list[ShippedPackage], reporter: _Reporter) -> None:
+        """A cache in a folder that the wheel ships would be in the wheel, another one in each."""
+        for place in () if isinstance(config.cache, bool) else config.cache:
+            path = os.path.relpath(place.at(Path(self.root)).value, self.root).replace(os.sep, "/")
+            shipped = any(f"{path}/".startswith(f"{package.folder}/") for package in packages)
+            if not place.remote and place.kind != "memory" and shipped:
+                inside = posixpath.join(path, "entries") if place.kind == "directory" else path
+                if not self.build_config.path_is_excluded(inside.replace("/", os.sep)):
+                    reporter.warning(
+                        f"the cache at {place} lies in what the wheel ships, and its files would be in the wheel; name a "
+                        "place outside of the package, or leave it out with the key exclude of the wheel target"
+                    )
 
     def _changed(self) -> list[str]:
         """Those compiled files of the project that are others by now: hatchling packs them after they were compiled."""

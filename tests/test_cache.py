@@ -961,3 +961,61 @@ def test_equal_images_share(tmp_path: Path, image: CompiledImage) -> None:
     store.store(make_job(write(tmp_path / "c", {**files, "x.h": "// other\n"})), image)
     blobs = [path for path in entry_files(store) if path.read_bytes() == image.data]
     assert len(blobs) == 1
+
+
+# -- what belongs to others --------------------------------------------------------------------------------------
+
+OTHERS = ["tmp/notes.txt", "entries/2026-01-01.md", "entries/ab/post.md", "statistics"]
+
+
+def _of_others(folder: Path) -> dict[Path, str]:
+    """Files of somebody else, a day old, where a cache keeps its own."""
+    found = {folder / name: f"{name} of somebody else\n" for name in OTHERS}
+    for path, text in found.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (time.time() - 90_000,) * 2)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::hatch_cuda_kernels.CudaKernelsWarning")
+@pytest.mark.parametrize("names", [[name] for name in OTHERS] + [OTHERS])
+@pytest.mark.parametrize("max_size", [None, 1000, 10**9])
+def test_files_of_others(
+    tmp_path: Path, job: CompileJob, image: CompiledImage, names: list[str], max_size: int | None
+) -> None:
+    """A folder that holds somebody's files is named in vain, or used beside them: none is changed or goes."""
+    found = _of_others(tmp_path)
+    for path in [path for path in found if path.relative_to(tmp_path).as_posix() not in names]:
+        path.unlink()
+        del found[path]
+    for _ in range(2):
+        with KernelCache.open(str(tmp_path), max_size=max_size) as store:
+            store.lookup(job)
+            store.store(job, image)
+            store.lookup(job)
+        with KernelCache.open(str(tmp_path), max_size=max_size) as store:
+            assert store.usage()[0] <= 2
+            store.clear()
+    assert {path: path.read_text() for path in found} == found
+
+
+def test_others_are_named(tmp_path: Path) -> None:
+    """The warning says which file is in the way."""
+    _of_others(tmp_path)
+    with pytest.warns(CudaKernelsWarning, match=r"2026-01-01\.md is no file of a cache; name a folder of its own"):
+        assert not KernelCache.open(str(tmp_path)).layers
+
+
+@posix
+def test_clear_follows_no_link(tmp_path: Path) -> None:
+    """Where `entries` is a link nothing is removed behind it."""
+    (tmp_path / "theirs/ab").mkdir(parents=True)
+    kept = tmp_path / "theirs/ab" / ("0" * 62)
+    kept.touch()
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "cache/entries").symlink_to(tmp_path / "theirs")
+    store = KernelCache.open(str(tmp_path / "cache"))
+    assert store.usage() == (0, 0)
+    store.clear()
+    assert kept.exists()

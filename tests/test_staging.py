@@ -188,3 +188,16 @@ def test_odd_temporary_folder(tmp_path: Path, name: str, monkeypatch: pytest.Mon
     with pytest.raises(ToolchainError, match=r"temporary files go.*set TMPDIR"), workspace():
         pass
     assert not list(folder.iterdir())
+
+
+def test_a_cache_inside_the_package(tmp_path: Path) -> None:
+    """A cache that would be packed is warned of; one beside the package, or left out of the wheel, is not."""
+    for cache, extra, told in (
+        ("demo/cache", "", True),
+        ("sqlite:demo/c.db", "", True),
+        ("cache", "", False),
+        ("demo/cache", '[tool.hatch.build.targets.wheel]\nexclude = ["demo/cache"]', False),
+    ):
+        project = make_project(tmp_path / str(told) / cache.replace(":", "-") / str(len(extra)), extra=extra)
+        run = project.build(env={"HATCH_CUDA_KERNELS_CACHE": cache})
+        assert run.status == 0 and ("lies in what the wheel ships" in run.output) == told, run.output

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ from .files import POSIX, check_owner, read_regular
 
 __all__ = ["DirectoryStore"]
 
+_FOLDER = re.compile(r"[0-9a-f]{2}|\.DS_Store")
+_ENTRY = re.compile("[0-9a-f]{62}")
+_UNFINISHED = re.compile(r"entry-.*|\.nfs[0-9a-f]+|\.DS_Store")
+"""Names that cuda.core gives: of the folders in `entries`, of the files there, and of those in `tmp`."""
 _ATTEMPTS = 20
 _STALE_SECONDS = 600.0
 
@@ -42,10 +47,20 @@ class DirectoryStore(Store):
         self.private = not POSIX or status.st_mode & 0o077 == 0
         """Whether nobody else can even enter it."""
         self._shared = shared and not self.private
+        if make:
+            self._refuse_others("entries", _FOLDER)
+            self._refuse_others("tmp", _UNFINISHED)
         self._top = str(self.directory)
         self._entries = os.path.join(self._top, "entries")
         self._trusted: set[str] = set()
         """Folders that were looked at, which nobody else can reach."""
+
+    def _refuse_others(self, name: str, own: re.Pattern[str]) -> None:
+        """Raise OSError where a folder here has what no cache put there: cuda.core's would delete it some day."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.directory / name) as found:
+            for entry in found:
+                if not own.fullmatch(entry.name):
+                    raise OSError(f"{entry.path} is no file of a cache; name a folder of its own")
 
     def path(self, key: bytes | str) -> Path:
         """Where FileStreamProgramCache keeps a key. Reads go there directly, so that they need no cuda.core."""
@@ -79,6 +94,10 @@ class DirectoryStore(Store):
     def _writer(self) -> Any:
         from cuda.core.utils import FileStreamProgramCache
 
+        if self._max_size is not None:
+            with contextlib.suppress(FileNotFoundError), os.scandir(self._entries) as folders:
+                for folder in folders:
+                    self._refuse_others(f"entries/{folder.name}", _ENTRY)
         return FileStreamProgramCache(self.directory, max_size_bytes=self._max_size)
 
     def __setitem__(self, key: bytes | str, value: Any) -> None:
@@ -114,9 +133,11 @@ class DirectoryStore(Store):
 
     def entries(self) -> Iterator[tuple[Path, int]]:
         """Path and size of every entry, of whatever kind of file."""
-        for folder, directories, names in os.walk(self.directory / "entries"):
-            directories.sort()
-            for name in sorted(names):
+        if os.path.islink(self._entries):
+            return
+        for folder, directories, names in os.walk(self._entries):
+            directories[:] = sorted(filter(_FOLDER.fullmatch, directories)) if folder == self._entries else []
+            for name in sorted(filter(_ENTRY.fullmatch, names)) if folder != self._entries else ():
                 path = Path(folder, name)
                 with contextlib.suppress(FileNotFoundError):
                     yield path, path.lstat().st_size
@@ -127,13 +148,13 @@ class DirectoryStore(Store):
         return len(sizes), sum(sizes)
 
     def clear(self) -> None:
-        """Remove every entry; processes that use the cache meanwhile see misses. Raises OSError.
+        """Remove every entry, and nothing else; processes that use the cache meanwhile see misses. Raises OSError.
 
         Folders stay, so that no writer loses the one that it is about to use.
         """
         for path, _ in list(self.entries()):
             path.unlink(missing_ok=True)
-        for path in (self.directory / "tmp").glob("*"):
+        for path in (self.directory / "tmp").glob("entry-*"):
             with contextlib.suppress(OSError):
                 if path.lstat().st_mtime < time.time() - _STALE_SECONDS:
                     path.unlink()

@@ -80,6 +80,8 @@ class State:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(f"{path} is not a regular file")
+            if status.st_size and not self.totals():
+                raise OSError(f"{path} is no file of counts; name a folder of its own for the cache")
             if status.st_size > _MAX_STATISTICS:
                 before = self.totals()
                 counts = {name: before.get(name, Counts()) + counts.get(name, Counts()) for name in {*before, *counts}}
