@@ -105,7 +105,8 @@ def _build(
         units = make_units(root, specs, scans)
         toolchain = asked.result()
         check_pins(toolchain, cuda=config.cuda if config.cuda_given else None, nvrtc=config.nvrtc, where=where)
-        targets = [_architectures(spec, toolchain, where) for spec in specs]
+        expanded = {archs: _architectures(archs, toolchain, where) for archs in dict.fromkeys(s.archs for s in specs)}
+        targets = [expanded[spec.archs] for spec in specs]
         _check_targets(specs, targets, toolchain, where)
         shipped = shipments(specs, shipped_files(config, root, units, where) if config.jit else None)
         modules = [
@@ -153,13 +154,13 @@ def _ask(memory: Memory, pool: Pool, modules: int) -> Future[Toolchain]:
     return asked
 
 
-def _architectures(spec: ModuleSpec, toolchain: Toolchain, where: str) -> list[Architecture]:
+def _architectures(archs: Sequence[str], toolchain: Toolchain, where: str) -> list[Architecture]:
     def native() -> list[tuple[int, int]]:
         from .driver import device_capabilities
 
         return device_capabilities()
 
-    found, problems = expand_architectures(spec.archs, supported=lambda: toolchain.supported, native=native)
+    found, problems = expand_architectures(archs, supported=lambda: toolchain.supported, native=native)
     if problems:
         raise ConfigurationError(numbered(f"{where}.archs:", problems))
     return found

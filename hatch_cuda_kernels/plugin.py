@@ -117,11 +117,13 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             return posixpath.dirname(self._target(package, folders[package], posixpath.join(DIRECTORY, MANIFEST_FILE)))
 
         def put(package: str, path: str, pieces: Iterable[bytes]) -> None:
-            folder, name = posixpath.split(path)
+            folder, _, name = path.rpartition("/")
             if folder == DIRECTORY:  # thousands, perhaps: hatchling is told of their folder alone
                 here = f"{package}/beside/{name}"
-                staged = staging.stream(here, pieces) if name == MANIFEST_FILE else staging.add(here, b"".join(pieces))
-                included[os.path.dirname(staged)] = beside(package)
+                if name != MANIFEST_FILE:
+                    staging.add(here, b"".join(pieces))
+                else:
+                    included[os.path.dirname(staging.stream(here, pieces))] = beside(package)
             else:
                 target = self._target(package, folders[package], path)
                 included[staging.add(f"{package}/below/{path}", b"".join(pieces))] = target
@@ -308,8 +310,8 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
                 inside = posixpath.join(path, "entries") if place.kind == "directory" else path
                 if not self.build_config.path_is_excluded(inside.replace("/", os.sep)):
                     reporter.warning(
-                        f"the cache at {place} lies in what the wheel ships, and its files would be in the wheel; name a "
-                        "place outside of the package, or leave it out with the key exclude of the wheel target"
+                        f"the cache at {place} lies in what the wheel ships, and would be in the wheel; name a place "
+                        "outside of the package, or leave it out with the key exclude of the wheel target"
                     )
 
     def _changed(self) -> list[str]:
