@@ -157,7 +157,7 @@ def measure(folder: Path, count: int, location: Path) -> dict[str, float]:
     root, finished, site = folder / f"project-{count}", folder / f"finished-{count}", folder / f"site-{count}"
     write_project(root, count)
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
-    timed([*command, str(root)], root, location, times=1)  # what it scanned is remembered then
+    timed([*command, str(root)], root, location, times=1)  # what it scanned is remembered then, and bundled
     build = timed([*command, str(root)], root, location)
     assert f"{count * len(ARCHS)} cached, 0 compiled" in build.output, build.output
     wheel = next(root.glob("*.whl"))
