@@ -11,6 +11,7 @@ import os
 import posixpath
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -375,23 +376,24 @@ class _Reporter:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, so that workers and temporary files go first."""
+    """Let SIGTERM, and the SIGHUP of a terminal that closes, unwind the stack: workers and temporary files go first."""
 
     def leave(number: int, frame: object) -> None:
+        for each in taken:
+            signal.signal(each, signal.SIG_IGN)  # once is enough, and what follows is to be done in peace
         raise SystemExit(128 + number)
 
-    try:
-        before = signal.getsignal(signal.SIGTERM)
-        if before is not signal.SIG_DFL:
-            raise ValueError
-        signal.signal(signal.SIGTERM, leave)
-    except ValueError:  # not the main thread, or somebody handles it already
-        yield
-        return
+    ours = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
+    taken = [number for number in dict.fromkeys(ours) if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        taken = []  # Python lets no other thread say what signals do
+    for number in taken:
+        signal.signal(number, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _check_source_date_epoch(environ: Mapping[str, str] = os.environ) -> None:

@@ -112,3 +112,23 @@ def test_full_disk(tmp_path: Path) -> None:
     assert wheels == "0"
     assert tree_of(project) == before
     assert project.build().status == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are posix")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_ended_build(tmp_path: Path, name: str) -> None:
+    """A build that is told to end, or whose terminal closes, leaves nothing, however often it is told."""
+    project = make_project(tmp_path, 'archs = ["sm_80"]', {"demo/a.cu": KERNEL, "demo/slow.cu": SLOW})
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")]
+    env = {**os.environ, "HATCH_CUDA_KERNELS_CACHE": str(project.cache), "HATCH_CUDA_KERNELS_JOBS": "2"}
+    env["TMPDIR"] = str(tmp_path / "tmp")
+    process = subprocess.Popen(command, cwd=project.root, env=env, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    while "[1/2]" not in process.stderr.readline():
+        assert process.poll() is None
+    for _ in range(3):
+        process.send_signal(getattr(signal, name))
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + getattr(signal, name)
+    assert not list((tmp_path / "tmp").iterdir()) and not list(tmp_path.glob("out/*.whl"))
