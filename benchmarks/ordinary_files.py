@@ -7,8 +7,10 @@
 Each folder is taken for a project. A file counts where its text has `__global__` outside comments and no other file
 includes it; `--most` takes that many of a folder, evenly spaced. What an author's build would know is found by
 looking: the folders from which the includes of a file, and of what it includes, are found in the tree become its
-`include-dirs`. What is not to be found, such as macros, `--settings` tells (see ordinary_folders.py). Nothing is
-written into the folders. The files are compiled as a build compiles them, in processes of their own.
+`include-dirs`. What is not to be found, such as macros, `--settings` tells (see ordinary_folders.py). With `--nvcc`, a
+file of which nvcc makes no kernel under the same conditions is counted apart: for what CUDA no longer has, and headers
+that are not installed. Nothing is written into the folders. The files are compiled as a build compiles them, in
+processes of their own.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from nvcc import compile_with_nvcc, differences
+from nvcc import compile_with_nvcc, differences, kernel_code
 from ordinary_folders import Folder, Settings, read_settings
 
 from hatch_cuda_kernels.arch import Architecture
@@ -96,8 +98,10 @@ def measure(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 elif isinstance(result, CompiledImage):
                     _keep_ours(args, job, result)
                     rows[job]["nvcc"] = _held_against(args, roots[job], job, result.data, cubin)
-                else:
+                elif kernel_code(cubin):
                     rows[job]["nvcc"] = {}
+                else:
+                    rows[job]["nvcc refuses"] = "compiles to no kernel"
     print(file=sys.stderr)
     yield from ({**row, **_outcome(made[job])} for job, row in rows.items())
 
@@ -165,10 +169,13 @@ def _outcome(result: CompiledImage | CudaKernelsError) -> dict[str, Any]:
 
 
 _COMPILED = ("compiled as written", "compiled with host code passed over")
+_NOBODY = "nvcc makes no kernel of it either: {}"
 
 
 def _outcome_name(row: dict[str, Any]) -> str:
-    return row["cause"] or _COMPILED[bool(row["passed"])]
+    if row["cause"] is None:
+        return _COMPILED[bool(row["passed"])]
+    return _NOBODY.format(row["cause"]) if "nvcc refuses" in row else row["cause"]
 
 
 def _share(rows: Sequence[dict[str, Any]]) -> str:
@@ -190,6 +197,10 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(f"| {name} | {' | '.join(str(counts[name, style]) for style in styles)} |")
     shares = (_share([row for row in rows if row["style"] == style]) for style in styles)
     lines.append(f"| share that compiles | {' | '.join(shares)} |")
+    refused = [row for row in rows if "nvcc refuses" in row]
+    if refused:
+        fine = sum(row["cause"] is None for row in refused)
+        lines.append(f"\nnvcc makes no kernel of {len(refused)} of them; {fine} of these compile here all the same.")
     taken = [row for row in rows if row.get("nvcc") is not None]
     compared = [row for row in taken if row["cause"] is None]
     if compared:

@@ -174,6 +174,7 @@ class Folder:
         if any(Path(root.path, spelling).is_file() for root in installed_roots()):
             return None  # the toolkit's, for the same reason
         fits = [name for name in known if name == spelling or name.endswith(f"/{spelling}")]
+        fits = [name for name in fits if name != label]  # a header of the same name as the one that it includes
         if not fits or ".." in spelling:
             return None
         nearest = max(fits, key=lambda name: (_shared(name, label), -len(name)))

@@ -254,7 +254,10 @@ def _header_hint(job: CompileJob, name: str) -> str:
         if job.unit.toolkit_headers == "bundled":
             return f"NVRTC carries no {name}; set toolkit-headers to 'auto', which takes it from {wheel}"
         return f"{name} is in the package {wheel}; install it, or name it in build-system.requires"
-    return f"add the folder that holds {name} to include-dirs (paths from the project's root)"
+    return (
+        f"add the folder that holds {name} to include-dirs (paths from the project's root), or the installed package "
+        "that brings it to include-packages"
+    )
 
 
 _WHEELS = {

@@ -505,3 +505,14 @@ def test_tensors_of_the_stable_interface(tmp_path: Path) -> None:
         '  m.impl("run2", TORCH_BOX(&run<double>));\n}\n'
     )
     assert set(compiled(tmp_path, text).kernels) == {"scale<float>", "scale<double>"}
+
+
+def test_headers_that_only_a_build_makes(tmp_path: Path) -> None:
+    """What a script of the project writes before its build, and host code alone includes, hides no launch."""
+    text = SCALE + (
+        '#include <mutex>\n#ifndef __CUDACC_RTC__\n#include "made/texts.h"\n'
+        '#include "made/names.h"\n#endif\n'
+        "std::once_flag once;\nvoid f(float *x) {\n  std::call_once(once, [] {});\n  scale<<<1, 1>>>(x, 1);\n}\n"
+    )
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"scale<float>"} and not image.warnings

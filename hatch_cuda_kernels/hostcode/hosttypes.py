@@ -182,6 +182,10 @@ using invalid_argument = exception; using out_of_range = exception; using domain
 using bad_alloc = exception; using length_error = exception; using overflow_error = exception;
 struct mutex {{ void lock(), unlock(); }};
 struct recursive_mutex {{ void lock(), unlock(); }};
+struct shared_mutex {{ void lock(), unlock(), lock_shared(), unlock_shared(); }};
+struct once_flag {{}};
+template <class... A> void call_once(A &&...);
+template <class...> struct shared_lock {{ template <class... A> shared_lock(A &&...); void lock(), unlock(); }};
 template <class...> struct lock_guard {{ template <class... A> lock_guard(A &&...); }};
 template <class...> struct unique_lock {{ template <class... A> unique_lock(A &&...); void lock(), unlock(); }};
 {_many("template <class... A> void", "sort stable_sort shuffle", "(A &&...);")}

@@ -62,6 +62,10 @@ _NO_MEMBER = re.compile(r'error: class "at::Tensor" has no member "(\w+)"')
 _TROUBLE = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
 )
+_ABSENT = re.compile(
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): catastrophic error[^\n:]*: (?:cannot|could not) open source file",
+    re.MULTILINE,
+)
 _PRELUDE = b"".join(
     b"#undef %s\n#define %s\n" % (re.split(rb"[ (]", name)[0], name)
     for name in (
@@ -95,7 +99,7 @@ class Instance(NamedTuple):
 class Probe:
     """What the compiler is shown in place of the files, and what its messages tell."""
 
-    texts: Mapping[str, bytes] = field(repr=False)
+    texts: dict[str, bytes] = field(repr=False)
     kernels: Mapping[str, Sequence[Parameter]]
     """Template kernels whose names the text has, with their parameters."""
     declared: Collection[str]
@@ -151,7 +155,19 @@ class Probe:
         self.introduced |= more
         members = dict.fromkeys(match[1] for match in _NO_MEMBER.finditer(log) if match[1] not in self.members)
         self.members |= members
-        self.goes_on = bool(more or members)
+        self.goes_on = bool(more or members or self._without_absent_headers(log))
+
+    def _without_absent_headers(self, log: str) -> bool:
+        """Blank the includes of files that are not there, of which the compiler tells one at a time; whether any is."""
+        found = False
+        for match in _ABSENT.finditer(log):
+            label, number = _label(match["file"]), int(match["line"]) - 1
+            lines = self.texts[label].split(b"\n") if label in self.texts else []
+            if number < len(lines):
+                lines[number] = b""
+                self.texts[label] = b"\n".join(lines)
+                found = True
+        return found
 
     def understood(self, mention: Mention) -> bool:
         """Whether the compiler understood what is around a place; of a template, whatever is used with it.
