@@ -59,7 +59,7 @@ Reference = tuple[Project, bytes]
     "env",
     [
         {"PYTHONHASHSEED": "1", "HATCH_CUDA_KERNELS_JOBS": "3"},
-        {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LANG": "C", "LC_ALL": "C"},
+        pytest.param({"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LANG": "C", "LC_ALL": "C"}, marks=pytest.mark.slow),
         pytest.param({"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}, marks=pytest.mark.slow),
     ],
     ids=["jobs", "time-zone", "locale"],
@@ -70,7 +70,8 @@ def test_environment(reference: Reference, env: dict[str, str]) -> None:
     assert build(project, **env) == wheel
 
 
-@pytest.mark.parametrize("umask", [0o077, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("umask", [0o077, 0])
 def test_umask(reference: Reference, umask: int) -> None:
     """The umask leaves no trace."""
     project, wheel = reference
@@ -104,6 +105,7 @@ def test_warm_and_cold(reference: Reference, tmp_path: Path) -> None:
         assert build(project, HATCH_CUDA_KERNELS_CACHE=str(tmp_path / "cache")) == wheel
 
 
+@pytest.mark.slow
 def test_source_date_epoch(reference: Reference) -> None:
     """With SOURCE_DATE_EPOCH two builds are as equal as without."""
     project, _ = reference

@@ -195,7 +195,6 @@ def test_a_cache_inside_the_package(tmp_path: Path) -> None:
     for cache, extra, told in (
         ("demo/cache", "", True),
         ("sqlite:demo/c.db", "", True),
-        ("cache", "", False),
         ("demo/cache", '[tool.hatch.build.targets.wheel]\nexclude = ["demo/cache"]', False),
     ):
         project = make_project(tmp_path / str(told) / cache.replace(":", "-") / str(len(extra)), extra=extra)
