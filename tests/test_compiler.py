@@ -693,3 +693,20 @@ def test_a_function_without_a_body_that_is_called(tmp_path: Path) -> None:
         compile_alone(make_job(tmp_path))
     with pytest.raises(CompilationError, match="put"):
         compile_alone(make_job(tmp_path, arch="compute_80"))
+
+
+@pytest.mark.parametrize("value", ["measured()", "sqrt(two)", "*&two"])
+def test_constants_that_are_none(tmp_path: Path, value: str) -> None:
+    """What only a program's start computes is nothing that a kernel can use, whatever stands beside it."""
+    text = (
+        "#include <cmath>\n#include <vector>\ndouble measured();\nconst double two = 2.0, half = 1.0 / two;\n"
+        "const double *const where = &half;\n"
+        f"const double late = {value};\n__global__ void k(double *x) {{ *x = half + %s; }}\n"
+        "void run(double *x) { std::vector<double> v(3, late + *where); k<<<1, 1>>>(x); }\n"
+    )
+    write(tmp_path, {"k.cu": text % "two"})
+    assert set(compile_alone(make_job(tmp_path, toolkit_headers="auto")).kernels) == {"k"}
+    write(tmp_path, {"k.cu": text % "late"})
+    if value != "*&two":  # which both compilers take for a constant
+        with pytest.raises(CompilationError, match="late"):
+            compile_alone(make_job(tmp_path, toolkit_headers="auto"))

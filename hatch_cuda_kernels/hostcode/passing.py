@@ -77,15 +77,15 @@ class Pass:
         moved: Collection[int] = (),
         unreached: Mapping[int, str] | None = None,
         shells: Collection[int] = (),
-        outlined: Collection[int] = (),
+        retouched: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
-        `shells`, of classes of which nothing but constants is named; `outlined`, of functions of the device that are
-        inline and nowhere defined.
+        `shells`, of classes of which nothing but constants is named; `retouched`, of functions of the device that are
+        inline and nowhere defined, and of constants that nvcc folds.
         """
         parser = self.parser
         more, unmentioned = further or {}, unreached or {}
@@ -131,8 +131,8 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
-            elif declaration.first in outlined:
-                self._outline(declaration, editor)
+            elif declaration.first in retouched:
+                self._retouch(declaration, editor)
         used = self._used(candidates, erased, gone).union(self.keep_names)
         for declaration in candidates:
             if declaration.name not in used or declaration.name == "main":
@@ -261,11 +261,15 @@ class Pass:
             self._note(declaration, "body")
         self._mark(declaration, editor)
 
-    def _outline(self, declaration: Declaration, editor: Editor) -> None:
-        """Take `inline` from a declaration, and from the macros that stand for it and for a space besides."""
+    def _retouch(self, declaration: Declaration, editor: Editor) -> None:
+        """Make a constant of `const` one of `constexpr`; take `inline` from a function, and from the macros that stand
+        for it and for a space besides."""
+        tokens = self.parser.tokens
         for index in range(declaration.first, declaration.name_at):
-            words = self.surroundings.expanded([self.parser.tokens[index].text])
-            if words & _INLINE:
+            words = self.surroundings.expanded([tokens[index].text])
+            if declaration.kind == "variable" and tokens[index].text == "const":
+                editor.cut(index, index, "constexpr")
+            elif declaration.kind == "function" and words & _INLINE:
                 editor.cut(index, index, " ".join(sorted(words & {*SPACES, HOST, "static"})))
 
     def _mark(self, declaration: Declaration, editor: Editor) -> None:

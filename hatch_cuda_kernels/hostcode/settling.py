@@ -44,6 +44,10 @@ _IDLE = "no kernel reaches it"
 
 _NO_BODY = re.compile(r"extern inline function .* was referenced but not defined")
 """An error with NVRTC and a warning with nvcc, where the call is in a branch that is never taken."""
+_FOLDED = re.compile(r"dynamic initialization is not supported for a __device__ variable")
+"""An error with NVRTC for `const float half = 1 / two;`, which nvcc folds where it is a constant expression."""
+_INTEGERS = frozenset("int unsigned signed short long char bool size_t".split())
+_NO_CONSTANT = frozenset("* & constexpr extern".split())
 _OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
@@ -105,6 +109,8 @@ def settle(
             for label in changed:
                 passes[label].idle = idle[label]
             idle = {}
+        elif _FOLDED.search(log) and (folding := [label for label, each in passes.items() if each.fold()]):
+            changed = folding
         else:
             changed = [label for label, lines in complained.items() if passes[label].heed(lines, shared)]
         if not changed:
@@ -141,14 +147,14 @@ class _Amendment:
         """Those of them whose declaration is complained of, too."""
         self.moved: set[int] = set()
         """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
-        self.outlined: set[int] = set()
-        """Declarations of inline functions that nothing defines."""
+        self.retouched: set[int] = set()
+        """Inline functions that nothing defines, which lose the `inline`; constants, which get a `constexpr`."""
 
     def run(self) -> PassedOver:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
-        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells, self.outlined)
+        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells, self.retouched)
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:
@@ -203,7 +209,7 @@ class _Amendment:
             if _OF_THE_AUTHOR.search(message):
                 continue
             if _NO_BODY.match(message):
-                self.outlined.update(self._bodiless(line))
+                self.retouched.update(self._bodiless(line))
                 continue
             declaration = self._removable(line, shared)
             if declaration is not None and declaration.first not in self.moved and _OF_LIBCUXX.match(message):
@@ -216,7 +222,7 @@ class _Amendment:
 
     @property
     def _changes(self) -> int:
-        return len(self.further) + len(self.whole) + len(self.moved) + len(self.outlined)
+        return len(self.further) + len(self.whole) + len(self.moved) + len(self.retouched)
 
     def _bodiless(self, line: int) -> Iterator[int]:
         """The functions of the device that a line declares and does not define."""
@@ -225,6 +231,17 @@ class _Amendment:
             here = made.kind == "function" and made.device and made.body < 0 and made.name_at >= 0
             if here and parser.line(made.name_at) == line:
                 yield made.first
+
+    def fold(self) -> bool:
+        """Make all constants outside of classes ones of `constexpr`, which may be computed from each other; whether
+        there are any left."""
+        parser, before = self.parser, self._changes
+        for made in parser.declarations:
+            words = [token.text for token in parser.tokens[made.first : max(made.name_at, made.first)]]
+            plain = words.count("const") == 1 and _INTEGERS.isdisjoint(words) and _NO_CONSTANT.isdisjoint(words)
+            if made.kind == "variable" and made.parent is None and not made.device and plain:
+                self.retouched.add(made.first)
+        return self._changes > before
 
     def concerns(self, lines: Collection[int], firsts: Collection[int]) -> bool:
         """Whether one of the lines is in a declaration that begins at one of these tokens."""
