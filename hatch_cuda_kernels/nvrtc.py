@@ -61,6 +61,7 @@ __all__ = [
     "front_end_log",
     "path_warning",
     "traced_names",
+    "unread_files",
     "workspace",
 ]
 
@@ -200,14 +201,42 @@ def _compile_inside(job: CompileJob, space: Workspace, shown: Shown) -> Compiled
 
 def front_end_log(job: CompileJob, space: Workspace, shown: Shown) -> str:
     """What NVRTC's front end says of a job as it is shown, all of it taken for device code, errors and all."""
+    try:
+        return _front_end(job, space, shown, b"--device-as-default-execution-space")
+    except RefusalError as error:
+        return error.log or str(error)
+
+
+_READ = "hatch_cuda_kernels_read"
+_READ_REPORT = re.compile(rf"^(?P<file>[^\n()]*)\(1\): warning [^\n]*{_READ}", re.MULTILINE)
+
+
+def unread_files(job: CompileJob, space: Workspace, shown: Shown) -> set[str]:
+    """Labels of files that the job as it is shown does not read, where no trace tells that.
+
+    The front end warns of those that it reads; what it warns of in none is not read for certain where an error in its
+    place is none.
+    """
+    files = job.unit.closure.files
+    texts = {label: shown.texts.get(label, file.data) for label, file in files.items()}
+    marked = {label: b'#warning "%s"\n%s' % (_READ.encode(), text) for label, text in texts.items()}
+    try:
+        log = _front_end(job, space, dataclasses.replace(shown, texts=marked))
+        read = {posixpath.normpath(match["file"]) for match in _READ_REPORT.finditer(log)}
+        unread = files.keys() - read - {job.unit.source}
+        _front_end(job, space, dataclasses.replace(shown, texts=texts | dict.fromkeys(unread, b"#error it is read\n")))
+    except RefusalError:
+        return set()
+    return unread
+
+
+def _front_end(job: CompileJob, space: Workspace, shown: Shown, *extra: bytes) -> str:
+    """What the front end alone says. Raises RefusalError."""
     stage = Stage(job, space, shown, labelled=False)
     try:
-        log = stage.front_end([b"--device-as-default-execution-space"])
-    except RefusalError as error:
-        log = error.log or str(error)
+        return stage.front_end(extra)
     finally:
         stage.remove()
-    return log
 
 
 def path_warning(job: CompileJob) -> str:

@@ -32,7 +32,7 @@ from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
 from .manifest import Omission
-from .nvrtc import RefusalError, Shown, Workspace, compile_shown
+from .nvrtc import RefusalError, Shown, Workspace, can_be_traced, compile_shown, unread_files
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .scanning import without_comments
@@ -130,6 +130,10 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
         read = {label: found for label, found in settled.files.items() if label in trial.image.reads.files}
         expressions = (*unit.name_expressions, *trial.instances.taken)
         unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
+        if unsafe and not can_be_traced(job):
+            unread = unread_files(job, space, trial.shown(settled.files))
+            read = {label: found for label, found in read.items() if label not in unread}
+            unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
         unasked = _found_unasked(job, read)
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         kept |= functions  # another file names them: their declarations stay
@@ -190,13 +194,18 @@ class _Trial:
         self.job, self.space, self.instances, self.as_written = job, space, instances, as_written
         self.image: CompiledImage | None = None
 
+    def shown(self, passed: Mapping[str, PassedOver]) -> Shown:
+        """Files as they are passed over, after what nvcc has unasked."""
+        ahead = b"" if self.as_written else prelude(passed.values())
+        return Shown({label: found.data for label, found in passed.items()}, ahead)
+
     def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
         """Compile files as they are passed over; the log where NVRTC refuses them."""
-        ahead = b"" if self.as_written else prelude(passed.values())
+        shown = self.shown(passed)
         while True:
-            texts = {label: found.data for label, found in passed.items()}
             try:
-                self.image = compile_shown(self.job, self.space, Shown(texts, ahead, tuple(self.instances.taken)))
+                shown = dataclasses.replace(shown, expressions=tuple(self.instances.taken))
+                self.image = compile_shown(self.job, self.space, shown)
             except RefusalError as error:
                 if not self.instances.refuse(error.log):
                     return error.log

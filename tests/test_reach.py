@@ -14,6 +14,7 @@ from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.hostcode import Surroundings, settle
 from hatch_cuda_kernels.hostcode.pasting import Pasting
 from hatch_cuda_kernels.hostcode.tokens import names_member, tokenize
+from hatch_cuda_kernels.nvrtc import Shown, unread_files, workspace
 
 REFUSED = "using Handle = vendor::Handle;\n"
 """What NVRTC refuses in the first text, and nothing reaches."""
@@ -327,6 +328,31 @@ def test_what_a_kernel_reaches_is_complained_of(tmp_path: Path) -> None:
     write(tmp_path, {"k.cu": f"int main() {{ }}\n{IDLE}{called}{KERNEL % 'called(nullptr)'}"})
     with pytest.raises(CompilationError, match=r"k\.cu\(3\): error: name followed by"):
         compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none"))
+
+
+def test_files_that_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands in a file that this compile does not read is in nobody's way, though no trace tells what it reads."""
+    header = '#ifdef OTHER\n#include "other.h"\n#endif\ntypedef vendor::option option_t;\nvoid load(option_t *);\n'
+    other = "#line 7\ntypedef int option_t;\n__device__ option_t chosen = 1;\n}\n"  # cannot be understood to its end
+    write(tmp_path, {"k.cu": f'#include "api.h"\nint main() {{ }}\n{KERNEL % "40"}', "api.h": header, "other.h": other})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="none")
+    image = compile_alone(job)
+    assert ("api.h", "option_t") in {(omission.source, omission.name) for omission in image.passed_over}
+    assert set(image.reads.files) == {"k.cu", "api.h", "other.h"}
+    with pytest.raises(CompilationError, match="expected a declaration"):
+        compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="none", defines={"OTHER": True}))
+    monkeypatch.setattr("hatch_cuda_kernels.reduction.unread_files", lambda *_: set())
+    with pytest.raises(CompilationError, match=r"cannot be passed over safely[\s\S]*api\.h\(4\): alias option_t"):
+        compile_alone(job)
+
+
+@pytest.mark.parametrize("text", ["#error never\n", "#pragma nv_diag_suppress 1105\n"])
+def test_only_what_is_proven_not_to_be_read(tmp_path: Path, text: str) -> None:
+    """A file whose warnings are suppressed is read all the same, and no error in its place is passed over."""
+    write(tmp_path, {"k.cu": f'#include "a.h"\n#include "b.h"\n{KERNEL % "2"}', "a.h": text, "b.h": "", "c.h": ""})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="none")
+    with workspace() as space:
+        assert unread_files(job, space, Shown({})) == set()
 
 
 def test_enumerators_of_another_file(tmp_path: Path) -> None:
