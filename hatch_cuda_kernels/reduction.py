@@ -15,9 +15,7 @@ from .caveats import caveats
 from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
-    CUSTOMIZATIONS,
     PassedOver,
-    Passing,
     Settled,
     Surroundings,
     conditions_of_kernels,
@@ -35,6 +33,14 @@ from .manifest import Omission
 from .nvrtc import RefusalError, Shown, Workspace, can_be_traced, compile_shown, unread_files
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Reads, Unit
+from .refusals import (
+    check_attributes,
+    check_customizations,
+    check_externals,
+    check_names,
+    check_pragmas,
+    found_unasked,
+)
 from .scanning import without_comments
 from .sources import join_label
 
@@ -134,17 +140,18 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
             unread = unread_files(job, space, trial.shown(settled.files))
             read = {label: found for label, found in read.items() if label not in unread}
             unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
-        unasked = _found_unasked(job, read)
+        unasked = found_unasked(job, read)
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         kept |= functions  # another file names them: their declarations stay
         if not functions:
             if sliced or settled.sliced or not (unsafe or unasked):
                 break
             sliced = True  # what nothing reaches is in nobody's way
-    _check_names(job, unsafe)
-    _check_pragmas(job, texts, read)
-    _check_customizations(job, unasked)
-    _check_externals(job, trial.image)
+    check_names(job, unsafe)
+    check_pragmas(job, texts, read)
+    check_customizations(job, unasked)
+    check_externals(job, trial.image)
+    check_attributes(job, trial.image, read)
     return dataclasses.replace(
         trial.image,
         reads=_reads_all(unit, trial.image),
@@ -294,103 +301,6 @@ def _own_headers(unit: Unit) -> dict[str, set[str]]:
             if any(join_label(folder, include.spelling) in unit.closure.files for folder in folders):
                 found.setdefault(label, set()).add(include.spelling)
     return found
-
-
-def _check_names(job: CompileJob, unsafe: Sequence[tuple[str, Passing]]) -> None:
-    """Refuse an image where something that was passed over could have hidden another meaning of a name."""
-    problems = [f"{label}({passing.line}): {passing.kind} {passing.name}" for label, passing in unsafe]
-    if problems:
-        raise CompilationError(
-            numbered(
-                f"{job}: {job.unit.source} has host code that cannot be passed over safely, because device code has "
-                "the same names; put it between #ifndef __CUDACC_RTC__ and #endif, or into another file:",
-                problems[:10],
-            )
-        )
-
-
-_LAYOUT_PRAGMA = rb"_Pragma\s*\(\s*\"\s*(?:pack|push_macro|pop_macro)\b"
-_LAYOUT_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\r?\n|[^\n])*?" + _LAYOUT_PRAGMA, re.MULTILINE)
-_WORD_OR_PRAGMA = re.compile(rb"(?P<layout>" + _LAYOUT_PRAGMA + rb")|[A-Za-z_]\w*")
-
-
-def _check_pragmas(job: CompileJob, texts: Mapping[str, bytes], files: Mapping[str, PassedOver]) -> None:
-    """Refuse an image where what was passed over lays out classes that stay, by an operator `_Pragma`."""
-    macros = {match[1] for text in texts.values() for match in _LAYOUT_MACRO.finditer(text)}
-    problems = []
-    for label, found in files.items():
-        if not macros and not re.search(_LAYOUT_PRAGMA, texts[label]):
-            continue
-        lines = zip(texts[label].split(b"\n"), found.data.split(b"\n"), strict=True)
-        for number, (written, left) in enumerate(lines, 1):
-            if _layouts(left, macros) < _layouts(written, macros):
-                problems.append(f"{label}({number})")
-    if problems:
-        raise CompilationError(
-            numbered(
-                f'{job}: {job.unit.source} has _Pragma("pack...") at host code, which cannot be passed over safely; '
-                "write it as a directive, #pragma pack, on a line of its own:",
-                problems[:10],
-            )
-        )
-
-
-def _layouts(line: bytes, macros: Collection[bytes]) -> int:
-    """How often a line lays out what follows."""
-    return sum(match[0] in macros or bool(match["layout"]) for match in _WORD_OR_PRAGMA.finditer(line))
-
-
-_LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
-
-
-def _found_unasked(job: CompileJob, files: Mapping[str, PassedOver]) -> list[str]:
-    """The host functions passed over that CUDA's libraries may find by the type of an argument.
-
-    Not those that take an object of a class which nothing mentions that is left.
-    """
-    includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
-    if not any(map(_LIBRARIES.match, includes)):
-        return []
-    passed = [(label, passing) for label, found in files.items() for passing in found.passed]
-    found = [(label, p) for label, p in passed if p.kind == "function" and p.name in CUSTOMIZATIONS]
-    if not found:
-        return []
-    gone = {passing.name for _, passing in passed if passing.kind == "class" and not passing.reached}
-    left = {
-        word for each in files.values() for word in re.findall(r"\w+", without_comments(each.data).decode("latin-1"))
-    }
-    return [
-        f"{label}({passing.line}): function {passing.name}"
-        for label, passing in found
-        if passing.signature is None or passing.signature.types.isdisjoint(gone - left)
-    ]
-
-
-def _check_customizations(job: CompileJob, problems: Sequence[str]) -> None:
-    """Refuse an image where there is such a function."""
-    if problems:
-        raise CompilationError(
-            numbered(
-                f"{job}: {job.unit.source} has host functions that cannot be passed over safely, because CUDA's "
-                "libraries call functions of these names by the types of their arguments; make them __host__ "
-                "__device__, or put them between #ifndef __CUDACC_RTC__ and #endif:",
-                problems[:10],
-            )
-        )
-
-
-_KNOWN_EXTERNALS = re.compile(r"vprintf|__assertfail|malloc|free|__nv\w*|__cuda_\w+")
-_EXTERNAL = re.compile(r"^\s*\.extern\s+\.func\s+(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
-
-
-def _check_externals(job: CompileJob, image: CompiledImage) -> None:
-    """A declaration whose body was passed over and that a kernel calls is an error; in PTX NVRTC does not notice."""
-    if job.architecture.virtual:
-        missing = [n for n in _EXTERNAL.findall(image.data.decode("latin-1")) if not _KNOWN_EXTERNALS.fullmatch(n)]
-        if missing:
-            raise CompilationError(
-                f"{job}: {job.unit.source} calls {', '.join(missing)} from device code, whose body is host code"
-            )
 
 
 def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> None:

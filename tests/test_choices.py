@@ -32,7 +32,7 @@ CODE = "#endif\n__device__ int used() { return FAST; }\n"
         ("#ifdef __SSE2__\nint a;\n#endif\n", [(1, "__SSE2__")]),
         ("#if defined(_MSC_VER) || defined(__AVX2__) || defined(__clang__)\nint a;\n#endif\n", []),
         ("#if __has_include(<vector>)\nint a;\n#endif\n", [(1, "__has_include(<vector>)")]),
-        ("#ifndef NAN\n#define FAST 1\n" + CODE, [(1, "NAN")]),
+        ("#ifndef MAXFLOAT\n#define FAST 1\n" + CODE, [(1, "MAXFLOAT")]),
         ("#ifdef __NVCC__\n#define UNUSED 1\n" + CODE, []),
         ("#ifdef __NVCC__\n#include <vector>\n\n// int a;\n#endif\n", []),
         ("#if __has_include(<cuda/std/array>)\nint a;\n#endif\n", []),

@@ -710,3 +710,19 @@ def test_constants_that_are_none(tmp_path: Path, value: str) -> None:
     if value != "*&two":  # which both compilers take for a constant
         with pytest.raises(CompilationError, match="late"):
             compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+def test_an_attribute_that_lays_out(tmp_path: Path) -> None:
+    """An attribute that nvcc lays classes out by, and this NVRTC not in this standard, is refused with the way out."""
+    text = (
+        "#include <vector>\nstruct Empty {};\n"
+        "template <class A> struct Holder { [[no_unique_address]] A a; int n; };\n"
+        "__global__ void k(Holder<Empty> h, int *x) { *x = 36 + sizeof(h); }\n"
+        "void run(int *x) { std::vector<int> v; k<<<1, 1>>>({{}, 1}, x); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    for options in ({}, {"disable-warnings": True}, {"diag-suppress": 1097}):
+        with pytest.raises(CompilationError, match=r"no_unique_address.*c\+\+20"):
+            compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto", options=options))
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto", options={"std": "c++20"}))
+    assert b", 40;" in image.data

@@ -133,7 +133,8 @@ ARROWS = {
     "progress": "",
     "records": "errors manifest plan toolkit",
     "reduction": "advice caveats deduction errors hostcode installed instances libraries manifest nvrtc outcome plan "
-    "scanning sources",
+    "refusals scanning sources",
+    "refusals": "errors hostcode plan scanning",
     "sbom": "_version manifest",
     "schedule": "costs plan",
     "scratch": "",

@@ -28,7 +28,7 @@ _OF_COMPILERS = r"""
 """What the compilers themselves define, one and not the other; of the host's compiler, what it defines unasked: neither
 has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""
 _OF_HEADERS = r"""
-    NAN|INFINITY|MAXFLOAT|SNANF?|M_\w+f|FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL|ILOGB\w+)|MATH_ERR\w+|math_errhandling
+    MAXFLOAT|SNANF?|M_\w+f|FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL|ILOGB\w+)|MATH_ERR\w+|math_errhandling
     |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
     |(?:PATH|NAME|IOV|SSIZE|HOST_NAME)_MAX|PIPE_BUF|LONG_LONG_M(?:AX|IN)|(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_WIDTH
     |WORD_BIT|LONG_BIT|MB_(?:LEN|CUR)_MAX|_*(?:BYTE_ORDER|(?:LITTLE|BIG)_ENDIAN)|__WORDSIZE

@@ -157,6 +157,8 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         for header in headers
     ]
     lines = [f"#include <{header}>" for header in _before_a_namespace(files)]
+    if any(_ASKS_FOR_VALUES.search(file.data) for file in files):
+        lines += _VALUES
     lines += [f"typedef {meaning} {name};" for name, meaning in sorted(_TYPEDEFS.items()) if name in words]
     lines += [f"#define {name} {meaning}" for name, meaning in sorted(_MACROS.items()) if name in words]
     lines += [_ASSERT_FAIL] if "__assert_fail" in words else []
@@ -188,6 +190,13 @@ def _before_a_namespace(files: Sequence[PassedOver]) -> list[str]:
     return sorted({match[1].decode() for text in texts for match in _INCLUDES_STANDARD.finditer(text)})
 
 
+_ASKS_FOR_VALUES = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if(?:\\\r?\n|[^\n])*?\b(?:INFINITY|NAN)\b", re.MULTILINE)
+_VALUES = (
+    *("#if __has_include(<cuda/std/cmath>)", "#include <cuda/std/cmath>", "#endif"),
+    *("#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"),
+    *("#ifndef NAN", "#define NAN __int_as_float(0x7fffffff)", "#endif"),
+)
+"""Where a conditional asks for them: macros, which nvcc has unasked. Where none does, constants do (see standins)."""
 _OPENS_CUDA = re.compile(rb"\bnamespace\s+(?:\w+\s*::\s*)*cuda\b\s*(?:::\s*\w+\s*)*\{")
 _USES_A_NAMESPACE = re.compile(rb"\busing\s+namespace\s+(?!std\b|cuda\b)")
 _INCLUDES_STANDARD = re.compile(
