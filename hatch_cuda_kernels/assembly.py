@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .arch import Architecture
 from .config import Config
 from .documents import Described
 from .errors import ConfigurationError, ManifestError, numbered
@@ -107,7 +108,9 @@ def _origins_of(images: Mapping[CompileJob, PlacedImage]) -> list[Origin]:
     """What each image was made of."""
     return [
         Origin(
-            path=posixpath.join(job.unit.package.replace(".", "/"), DIRECTORY, image_file(job)),
+            path=posixpath.join(
+                job.unit.package.replace(".", "/"), DIRECTORY, image_file(job.unit.module, job.architecture)
+            ),
             sha256=image.sha256,
             module=job.unit.module,
             architecture=str(job.architecture),
@@ -150,9 +153,9 @@ def _relocate(module: Module, prefix: str) -> Module:
     )
 
 
-def image_file(job: CompileJob) -> str:
-    """Name of a job's image beside the manifest."""
-    return f"{image_stem(job.unit.module)}.{job.architecture}.{job.architecture.format}"
+def image_file(module: str, architecture: Architecture) -> str:
+    """Name of a module's image beside the manifest."""
+    return f"{image_stem(module)}.{architecture}.{architecture.format}"
 
 
 def _module(spec: ModuleSpec, unit: Unit, images: Mapping[CompileJob, PlacedImage]) -> Module:
@@ -174,7 +177,7 @@ def _module(spec: ModuleSpec, unit: Unit, images: Mapping[CompileJob, PlacedImag
         images=tuple(
             Image(
                 architecture=image.architecture,
-                file=image_file(job),
+                file=image_file(job.unit.module, job.architecture),
                 size=image.size,
                 sha256=image.sha256,
                 entries=image.entries,

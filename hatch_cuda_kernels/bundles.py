@@ -35,6 +35,8 @@ __all__ = ["Bundles"]
 _FEWEST = 512
 """Images of a build from which on bundles pay."""
 _MODULES = 128
+_TEXTS = 5
+"""Texts of a module ahead of its images: of the manifest, three of the bill of materials, and its inputs."""
 _LARGEST = 1 << 17
 """Bytes of all images of a module: larger ones are read one by one in no more time."""
 
@@ -114,7 +116,7 @@ class Bundles:
             "reads": list(reads.values()),
             "kernels": list(described.kernels),
             "texts": list(map(len, encoded)),
-            "images": [[image_file(job), len(image.data)] for job, image in found.items()],
+            "images": [len(image.data) for image in found.values()],
             "warnings": [[text, str(architecture)] for text, architecture in gathering.warnings_of(number)],
             "passed_over": [omission.to_dict() for omission in described.passed_over],
         }
@@ -167,22 +169,33 @@ class _Bundle:
         return None
 
     def _read(self, row: Mapping[str, Any], module: Wanted) -> _Found:
-        names, lengths = [name for name, _ in row["images"]], [length for _, length in row["images"]]
-        ends = list(itertools.accumulate([*row["texts"], *lengths], initial=row["at"]))
-        if not names or ends[-1] > len(self.raw):
+        names = [image_file(module.spec.name, architecture) for architecture in module.architectures]
+        sizes = [row["at"], *row["texts"], *row["images"]]
+        if any(type(size) is not int or size < 0 for size in sizes) or len(sizes) != 1 + _TEXTS + len(names):
+            raise ValueError(sizes)
+        ends = list(itertools.accumulate(sizes))
+        if ends[-1] > len(self.raw):
             raise ValueError(ends)
         parts = [bytes(self.raw[begin:end]) for begin, end in itertools.pairwise(ends)]
-        manifest, components, dependencies, references, inputs = (part.decode() for part in parts[: -len(names)])
+        manifest, components, dependencies, references, inputs = (part.decode() for part in parts[:_TEXTS])
         described = Described(
             package=module.spec.package,
             name=module.spec.name,
-            kernels=tuple(row["kernels"]),
+            kernels=tuple(map(_text, row["kernels"])),
             manifest=manifest,
             listing=Listing(components, dependencies, references, json.loads(inputs)),
             passed_over=tuple(Omission.from_dict(omission, "passed_over") for omission in row["passed_over"]),
         )
-        images = list(zip(names, parts[-len(names) :], strict=True))
-        return images, described, [(text, Architecture.parse(name)) for text, name in row["warnings"]]
+        images = list(zip(names, parts[_TEXTS:], strict=True))
+        return images, described, [(_text(text), Architecture.parse(name)) for text, name in row["warnings"]]
+
+
+def _text(value: object) -> str:
+    """Raises TypeError or ValueError for what is no text that can be written."""
+    if not isinstance(value, str):
+        raise TypeError(value)
+    value.encode()
+    return value
 
 
 _Found = tuple[list[tuple[str, bytes]], Described, Warnings]

@@ -8,7 +8,6 @@ all of its images. So a build holds neither the bytes nor the facts of more than
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -92,7 +91,7 @@ class Gathering:
         """Hand over an image, which is that of some jobs: `seconds` after the start, where it was compiled for them."""
         placed = PlacedImage.of(image)
         for job in jobs:
-            self._put(job.unit.package, posixpath.join(DIRECTORY, image_file(job)), (image.data,))
+            self._put(job.unit.package, f"{DIRECTORY}/{image_file(job.unit.module, job.architecture)}", (image.data,))
             self.size += placed.size
             module = self._open[job.unit]
             module.images[job] = placed

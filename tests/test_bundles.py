@@ -257,6 +257,41 @@ def test_odd_rows(project: Project, row: Any) -> None:
     assert built.looked_up >= 10 and built.files == alone(project).files
 
 
+ODD: dict[str, Any] = {
+    "an image less": {"images": [100]},
+    "images of other kinds": {"images": [["../__init__.py", 100], ["x", 100]]},
+    "a length below zero": {"images": [-1, 100]},
+    "a length that is true": {"images": [True, 100]},
+    "a length that is no number": {"texts": ["1", 2, 3, 4, 5]},
+    "texts that are cut elsewhere": {"texts": [1, 2, 3, 4, 5]},
+    "kernels of no text": {"kernels": [1]},
+    "warnings of no text": {"warnings": [[1, "sm_80"]]},
+    "warnings of no architecture": {"warnings": [["x", "everywhere"]]},
+    "omissions of another kind": {"passed_over": [1]},
+}
+
+
+@pytest.mark.parametrize("part", ODD.values(), ids=list(ODD))
+def test_odd_parts(project: Project, part: dict[str, Any]) -> None:
+    """The same of one part of what is said of a module; what an image is called is no part of it."""
+    (path,) = project.bundles()
+    with cache.KernelCache.open(str(project.cache)) as kept:
+        name = _name(path)
+        found = kept.bundle(name)
+        assert found is not None
+        rows = {key: {**row, **part} for key, row in found[0]["modules"].items()}
+        kept.keep_bundle(name, {"modules": rows}, bytes(found[1]))
+    built = project.build()
+    assert built.looked_up >= 10 and built.files == project.build(bundled=False).files
+
+
+@pytest.mark.parametrize("value", ["\ud800", 1, None, ["x"]])
+def test_no_text(value: Any) -> None:
+    """What no document can hold is no text of one, also where JSON has a spelling for it."""
+    with pytest.raises((TypeError, ValueError)):
+        bundles._text(value)
+
+
 def test_too_short(project: Project) -> None:
     """A record whose bytes are not all there is passed by."""
     (path,) = project.bundles()

@@ -24,7 +24,7 @@ ARROWS = {
     "advice": "arch installed libraries plan sources toolkit",
     "arch": "",
     "arguments": "catalog errors",
-    "assembly": "config documents errors manifest modules plan sbom sources variants",
+    "assembly": "arch config documents errors manifest modules plan sbom sources variants",
     "budgets": "config display errors manifest",
     "build": "absence account arch assembly budgets bundles cache config costs display documents errors gathering "
     "jobs machine manifest modules nvrtc plan pool scans sources toolchain",
