@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 __all__ = ["NAME_MAP", "Complaint", "complaints"]
@@ -17,7 +17,9 @@ _BEGIN = re.compile(r"^(?=[^\n()]*\(\d+\): (?:catastrophic )?(?:error|warning))"
 """Where an error or a warning begins."""
 _ERROR = re.compile(r"(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)")
 _OUTERMOST = re.compile(
-    r".*\binstantiation of [^\n]*\"(?: at line (?P<line>\d+)(?: of (?P<file>[^\n]*?))?)?[ ]*$", re.DOTALL | re.MULTILINE
+    r'.*\binstantiation of [^"\n]*"(?:[^"\n(]*[ *&])?(?P<name>(?:<unnamed>|[\w:])+)[^\n]*"'
+    r"(?: at line (?P<line>\d+)(?: of (?P<file>[^\n]*?))?)?[ ]*$",
+    re.DOTALL | re.MULTILINE,
 )
 """The last instantiation that a message is about, and where that is asked for: a kernel is nowhere but by its name."""
 
@@ -36,12 +38,12 @@ class Complaint(NamedTuple):
         """The file by the name that the compiler was given, without steps back."""
         return posixpath.normpath(self.file.replace("\\", "/"))
 
-    @property
-    def of_instance(self) -> bool:
-        """Whether it is there for what a name expression asks for alone."""
+    def is_of(self, kernels: Collection[str]) -> bool:
+        """Whether it is there for what a name expression asks for alone: an instance of one of these kernels."""
         found = _OUTERMOST.match(self.whole)
-        asked = found is not None and (found["line"] is None or found["file"] == NAME_MAP)
-        return asked or self.file == NAME_MAP
+        if found is None or self.file == NAME_MAP:
+            return self.file == NAME_MAP
+        return found["file"] == NAME_MAP or (not found["line"] and found["name"].rpartition("::")[2] in kernels)
 
     @property
     def asked_at(self) -> int | None:

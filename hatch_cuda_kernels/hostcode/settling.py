@@ -97,13 +97,14 @@ def settle(
         if {label: each.data for label, each in results.items()} != {label: each.data for label, each in first.items()}:
             log = attempt(results)
             count += 1
+    kernels = {text.partition("<")[0].rpartition("::")[2].strip() for text in expressions}
     idle = dict[str, frozenset[int]]()
     if log is not None and not linked:
         states = {label: amendment.state.verdicts for label, amendment in passes.items()}
         reached = find_unreached(states, surroundings, expressions, entries=True)
         idle = {label: reach.unreached - passes[label].reach.unreached for label, reach in reached.items()}
     while log is not None and count < limit:
-        complained = _complained(log, passes)
+        complained = _complained(log, passes, kernels)
         if any(passes[label].concerns(lines, idle.get(label, ())) for label, lines in complained.items()):
             changed = [label for label, firsts in idle.items() if firsts]
             for label in changed:
@@ -122,15 +123,15 @@ def settle(
     return Settled(files=results, log=log, attempts=count, sliced=sliced)
 
 
-def _complained(log: str, labels: Collection[str]) -> dict[str, dict[int, str]]:
-    """Label of each file that the compiler complains of -> lines, with the first message of each.
-
-    What it complains of in an instance alone, that instance goes for, and nothing of the files.
-    """
-    found: dict[str, dict[int, str]] = {}
+def _complained(log: str, labels: Collection[str], kernels: Collection[str]) -> dict[str, dict[int, tuple[str, bool]]]:
+    """Label of each file that the compiler complains of -> lines, with the first message of each, and whether it
+    complains of the line in instances of these kernels alone."""
+    found: dict[str, dict[int, tuple[str, bool]]] = {}
     for complaint in complaints(log):
-        if complaint.label in labels and not complaint.of_instance:
-            found.setdefault(complaint.label, {}).setdefault(complaint.line, complaint.text)
+        if complaint.label in labels:
+            lines, of_instance = found.setdefault(complaint.label, {}), complaint.is_of(kernels)
+            if lines.setdefault(complaint.line, (complaint.text, of_instance))[1] and not of_instance:
+                lines[complaint.line] = (complaint.text, False)
     return found
 
 
@@ -201,17 +202,23 @@ class _Amendment:
                 words.update(re.findall(r"\w+", token.text))
         return frozenset(words)
 
-    def heed(self, complaints: Mapping[int, str], shared: Collection[str]) -> bool:
-        """Let go what those lines complain of, as far as it can; whether anything new does."""
+    def heed(self, complained: Mapping[int, tuple[str, bool]], shared: Collection[str]) -> bool:
+        """Let go what is complained of in those lines, as far as it can; whether anything new does.
+
+        What is complained of in an instance alone, that instance goes for, and nothing of the files but a body that
+        only the host can run.
+        """
         before = self._changes
         gone = set(self.further)
-        for line, message in complaints.items():
+        for line, (message, of_instance) in complained.items():
             if _OF_THE_AUTHOR.search(message):
                 continue
             if _NO_BODY.match(message):
                 self.retouched.update(self._bodiless(line))
                 continue
             declaration = self._removable(line, shared)
+            if of_instance and not (declaration is not None and self._is_host_body(declaration, line)):
+                continue
             if declaration is not None and declaration.first not in self.moved and _OF_LIBCUXX.match(message):
                 self.moved.add(declaration.first)
             elif declaration is not None and declaration.first in gone:
@@ -242,6 +249,11 @@ class _Amendment:
             if made.kind == "variable" and made.parent is None and not made.device and plain:
                 self.retouched.add(made.first)
         return self._changes > before
+
+    def _is_host_body(self, declaration: Declaration, line: int) -> bool:
+        """Whether a line is in the body of a function that device code cannot call."""
+        plain = declaration.kind == "function" and not declaration.words & {"constexpr", "consteval"}
+        return plain and declaration.body >= 0 and line >= self.parser.line(declaration.body)
 
     def concerns(self, lines: Collection[int], firsts: Collection[int]) -> bool:
         """Whether one of the lines is in a declaration that begins at one of these tokens."""
