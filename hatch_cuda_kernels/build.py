@@ -116,7 +116,9 @@ def _build(
         gathering = Gathering(modules, toolchain, shipped, put, reported=config.report is not None)
         failing.callback(gathering.documents.close)
         prefixes = {package: shipment.prefix for package, shipment in shipped.items()}
-        bundles = Bundles(cache, modules, toolchain.release, prefixes, used=config.report is None)
+        bundles = Bundles(
+            cache, modules, toolchain.release, prefixes, used=config.report is None and config.cache_max_size is None
+        )
         compiled = _compile(gathering, bundles, config, root, cache, pool, reporter, start)
         if config.jit:
             _check_fallback(modules, gathering.absent, toolchain, config, cache, pool, reporter)

@@ -54,13 +54,14 @@ class Bundles:
         used: bool = True,
     ) -> None:
         """`release` is NVRTC's; `prefixes` those of the packages (assembly.Shipment). A report has a row for every
-        image, and no bundle has those: none is `used` then."""
+        image, and no bundle has those; a cache of a certain size has no room for images twice: none is `used` then."""
         self._cache = cache
         self._modules = modules
         self._release = release
         self._prefixes = prefixes
         self._used = used and cache.keeps_bundles and sum(len(module.architectures) for module in modules) >= _FEWEST
-        self._stale: list[range] = []
+        self._stale: list[tuple[range, frozenset[int]]] = []
+        """Numbers of the modules of each bundle that is to be made anew, and of those that it has."""
 
     def take(self, gathering: Gathering) -> Iterator[int]:
         """Hand over the modules that the bundles have, and give the numbers of the others."""
@@ -71,7 +72,8 @@ class Bundles:
         for begin in range(0, len(self._modules), _MODULES):
             numbers = range(begin, min(begin + _MODULES, len(self._modules)))
             bundle = _Bundle.of(self._cache.bundle(self._name(numbers)))
-            served, complete = 0, True
+            had: set[int] = set()
+            complete = True
             for number in numbers:
                 module = self._modules[number]
                 key = self._key(module)
@@ -81,19 +83,23 @@ class Bundles:
                     yield number
                 else:
                     gathering.place_all(number, *found)
-                    served += len(module.architectures)
-            self._cache.count_served(served)
+                    had.add(number)
+            self._cache.count_served(sum(len(self._modules[number].architectures) for number in had))
             if not complete:
-                self._stale.append(numbers)
+                self._stale.append((numbers, frozenset(had)))
 
     def fill(self, gathering: Gathering) -> None:
-        """Make those bundles anew that lacked a module, now that the cache has all images."""
-        for numbers in self._stale:
+        """Make those bundles anew that lacked a module, of what they had and of the images that the cache has now."""
+        for numbers, had in self._stale:
+            before = _Bundle.of(self._cache.bundle(self._name(numbers)))
             rows: dict[str, Any] = {}
             pieces: list[bytes] = []
             for number in numbers:
-                row, raw = self._row(number, gathering)
-                rows[self._key(self._modules[number])] = {**row, "at": sum(map(len, pieces))} if row else None
+                key = self._key(self._modules[number])
+                row, raw = (
+                    before.copied(key) if number in had and before.rows.get(key) else self._row(number, gathering)
+                )
+                rows[key] = {**row, "at": sum(map(len, pieces))} if row else None
                 pieces.append(raw)
             self._cache.keep_bundle(self._name(numbers), {"modules": rows}, b"".join(pieces))
 
@@ -159,6 +165,12 @@ class _Bundle:
     def leaves_out(self, key: str) -> bool:
         """Whether it is known that a module has no place here."""
         return key in self.rows and self.rows[key] is None
+
+    def copied(self, key: str) -> tuple[dict[str, Any], bytes]:
+        """What there is of a module, for another bundle."""
+        row = self.rows[key]
+        length = sum(row["texts"]) + sum(row["images"])
+        return row, bytes(self.raw[row["at"] : row["at"] + length])
 
     def find(self, key: str, module: Wanted, headers: Headers) -> _Found | None:
         """A module, where what its compiles read is as it was."""

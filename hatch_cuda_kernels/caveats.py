@@ -48,9 +48,9 @@ def caveats(job: CompileJob, texts: Mapping[str, bytes], *, as_written: bool = F
     layouts = [f"{label}({line}): {name}" for label, text in own.items() for line, name in other_layouts(text)]
     if layouts:
         yield numbered(
-            f"{job}: in device code these types of std are those of cuda::std, whose size, alignment or order of "
-            "members is another than in the host's C++ library, with which nvcc compiles both sides; where they reach "
-            "a kernel, as an argument or in memory, write cuda::std:: on both sides:",
+            f"{job}: in device code these types are those of cuda::std, whose size, alignment or order of members is "
+            "another than in the host's C++ library, with which nvcc compiles both sides; where they reach a kernel, "
+            "as an argument or in memory, write cuda::std:: on both sides, or an integer of a certain size:",
             layouts[:6],
         )
     integers = [f"{label}({line}): {what}" for label, text in own.items() for line, what in other_integers(text)]

@@ -21,6 +21,7 @@ from .hostcode import (
     conditions_of_kernels,
     device_functions,
     global_variables,
+    mark_fragments,
     pass_over,
     prelude,
     settle,
@@ -99,7 +100,10 @@ def _reads_all(unit: Unit, image: CompiledImage) -> Reads:
 
 
 def _surroundings(unit: Unit) -> Surroundings:
-    return Surroundings.of((file.data for file in unit.closure.files.values()), unit.defines)
+    files = {label: file.data for label, file in unit.closure.files.items()}
+    around = Surroundings.of(files.values(), unit.defines)
+    mark_fragments(files, around, _own_headers(unit))
+    return around
 
 
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -292,14 +296,15 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
         raise CompilationError(str(refusal)) from None
 
 
-def _own_headers(unit: Unit) -> dict[str, set[str]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project."""
-    found: dict[str, set[str]] = {}
+def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
+    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels."""
+    found: dict[str, dict[str, list[str]]] = {}
     for label, file in unit.closure.files.items():
         for include in file.scan.includes:
             folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
-            if any(join_label(folder, include.spelling) in unit.closure.files for folder in folders):
-                found.setdefault(label, set()).add(include.spelling)
+            labels = [join_label(folder, include.spelling) for folder in folders]
+            if there := [each for each in labels if each is not None and each in unit.closure.files]:
+                found.setdefault(label, {})[include.spelling] = there
     return found
 
 

@@ -191,7 +191,30 @@ def test_only_what_changed_is_looked_up(project: Project) -> None:
     """A touched source costs its own look-ups, and those that make the bundle anew."""
     project.write(three=FILES["demo/three.cu"].replace("3.0f", "7.0f"))
     changed = project.build()
-    assert "8 cached, 2" in changed.counts and changed.looked_up == 2 + 10
+    assert "8 cached, 2" in changed.counts and changed.looked_up == 2 + 2
+
+
+def test_what_a_bundle_has_stays(project: Project) -> None:
+    """Images that are gone from the cache, since nothing read them there, stay in the bundle when it is made anew."""
+    for path in (project.cache / "entries").glob("*/*"):
+        if path not in project.bundles():
+            path.unlink()
+    project.write(three=FILES["demo/three.cu"].replace("3.0f", "7.0f"))
+    assert "8 cached, 2" in project.build().counts
+    assert "10 cached, 0" in project.build().counts
+    project.write(three=FILES["demo/three.cu"])
+    assert "8 cached, 2" in project.build().counts
+    assert "10 cached, 0" in project.build(bundled=True).counts
+    alone(project)
+
+
+def test_a_cap_on_the_cache(project: Project) -> None:
+    """Where the cache may have a certain size, nothing is in it twice."""
+    for path in project.bundles():
+        path.unlink()
+    project.table["cache-max-size"] = "10MB"
+    assert project.build().looked_up == project.build().looked_up == 10
+    assert not project.bundles()
 
 
 def test_a_change_and_back(project: Project) -> None:
@@ -238,7 +261,7 @@ def test_of_another_place(project: Project, tmp_path: Path) -> None:
     path.write_bytes(their.read_bytes())
     built = project.build()
     assert built.files == alone(project).files != theirs.files
-    assert built.looked_up == 6 + 10  # those of the three modules that differ, and all to make it anew
+    assert built.looked_up == 6 + 6  # those of the three modules that differ, and again to make it anew
 
 
 @pytest.mark.parametrize(
@@ -326,7 +349,7 @@ def test_several(project: Project) -> None:
     assert project.build().looked_up == 0
     project.write(three=FILES["demo/three.cu"].replace("3.0f", "7.0f"))
     changed = project.build()
-    assert changed.looked_up == 2 + 4 and changed.files == alone(project).files
+    assert changed.looked_up == 2 + 2 and changed.files == alone(project).files
 
 
 def test_a_read_only_cache(project: Project) -> None:

@@ -159,6 +159,11 @@ def test_own_limits_of_floating_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        (
+            "void k(uint_fast16_t n, std::int_fast32_t m, ::int_fast16_t o, int_fast64_t p, my_int_fast16_t q);",
+            [(1, "uint_fast16_t"), (1, "int_fast32_t"), (1, "int_fast16_t")],
+        ),
+        ("cuda::std::int_fast16_t n; int_fast8_t m; // int_fast16_t", []),
         ("\nstruct P { char c; std::complex<float> z; };\nstd::complex<double> y;", [(2, "std::complex")]),
         ("typedef ::std :: tuple<int> T;\nstd::array<int, 0> a;", [(1, "std::tuple"), (2, "std::array<int, 0>")]),
         ("cuda::std::complex<float> z; ::cuda::std::tuple<int> t; std::array<int, 10> a; // std::complex", []),

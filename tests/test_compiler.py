@@ -726,3 +726,90 @@ def test_an_attribute_that_lays_out(tmp_path: Path) -> None:
             compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto", options=options))
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto", options={"std": "c++20"}))
     assert b", 40;" in image.data
+
+
+LISTS = {
+    "specialisations": "template <> struct Code<T> { static constexpr int value = v; };",
+    "functions": "__device__ inline int pick(T) { return v; }",
+    "overloads of an operator": "__device__ inline int operator|(Code<T>, int) { return v; }",
+    "constants": "__constant__ int of_##T = v;",
+}
+FOLLOWING = {
+    "a function": "std::vector<std::string> names() { return {}; }",
+    "a class": "struct Opts { std::vector<std::string> t; int n() const { return 3; } };",
+    "a variable": "static std::vector<std::string> table;",
+    "an alias, and what nothing reaches": "using Table = std::vector<std::string>;\n"
+    "struct Opts { Table t; __host__ __device__ int n() const { return 3; } };",
+}
+
+
+@pytest.mark.parametrize("after", FOLLOWING.values(), ids=FOLLOWING)
+@pytest.mark.parametrize("made", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("use", ["TYPES", *(pytest.param(use, marks=pytest.mark.slow) for use in ("TYPES;", "TYPES "))])
+def test_lists_by_macros(tmp_path: Path, use: str, made: str, after: str) -> None:
+    """What a list makes by a macro that is defined several times stays, whatever host code follows it."""
+    text = (
+        "template <class T> struct Code { static constexpr int value = 0; };\n"
+        "struct Any { template <class T> __device__ Any(T) {} }; __device__ inline int pick(Any) { return 7; }\n"
+        "__device__ inline int operator|(Any, int) { return 7; } __device__ int of_other;\n"
+        f"#define TYPES X(float, 1) X(double, 2)\n#define X(T, v) {made}\n{use}%s\n#undef X\n"
+        "template <class T> __device__ int all() { return Code<T>::value + pick(T()) * 10 + (Code<T>() | 1) * 100; }\n"
+        'extern "C" __global__ void k(int *p) { p[0] = all<float>(); p[1] = all<double>(); }\n%s'
+    )
+    host = "void run(int *p) {\n#define X(T, v) k<<<1, 1>>>(p);\nTYPES\n}\n"
+    between = "" if use.endswith(" ") else "\n"
+    write(tmp_path, {"k.cu": "#include <string>\n#include <vector>\n" + text % (between + after, host)})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert image.passed_over
+    write(tmp_path, {"k.cu": text % ("", "")})
+    plain = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert not plain.passed_over and code_of_ptx(image.data) == code_of_ptx(plain.data)
+
+
+def code_of_ptx(data: bytes) -> list[str]:
+    """The lines of PTX that say what is done."""
+    return [line for line in data.decode().splitlines() if line and not line.startswith("//")]
+
+
+INSIDE = {
+    "a kernel": ('extern "C" __global__ void k(float *p) {\n#include "%s"\n}', "p[threadIdx.x] *= 2.0f;\n"),
+    "a loop": (
+        'extern "C" __global__ void k(float *p) {\nfor (int i = 0; i < 4; ++i) {\n#include "%s"\n}}',
+        "float sum = 0;\nif (i > 1) { sum += p[i]; }\np[i] = sum;\n",
+    ),
+    "a function": (
+        '__device__ float f(float x) {\n#include "%s"\n}\nextern "C" __global__ void k(float *p) { *p = f(*p); }',
+        "float y = x * 3;\nreturn y;\n",
+    ),
+    "a class": (
+        'struct V {\n#include "%s"\nfloat last; };\nextern "C" __global__ void k(V v, float *p) { *p = v.last; }',
+        "float a;\ndouble b;\nint c[3];\n",
+    ),
+    "a list": (
+        '__constant__ float t[] = {\n#include "%s"\n};\nextern "C" __global__ void k(float *p) { *p = t[*p > 0]; }',
+        "1.0f,\n2.0f,\n",
+    ),
+    "an enumeration": (
+        'enum E {\n#include "%s"\n};\nextern "C" __global__ void k(int *p) { *p = three; }',
+        "one = 1,\nthree = 3,\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "way", ["named", *(pytest.param(way, marks=pytest.mark.slow) for way in ("by a macro", "by another file"))]
+)
+@pytest.mark.parametrize(("text", "inside"), INSIDE.values(), ids=INSIDE)
+def test_included_inside(tmp_path: Path, text: str, inside: str, way: str) -> None:
+    """A file that is included inside of something has no host code, whatever it looks like by itself."""
+    if way == "by a macro":
+        text = '#define INSIDE "inside.inc"\n' + text.replace('"%s"', "INSIDE")
+    text = text.replace("%s", "outer.inc" if way == "by another file" else "inside.inc")
+    host = "#include <vector>\n%s\nvoid run(std::vector<int> v) { v.clear(); }\n"
+    files = {"inside.inc": inside, "outer.inc": '#include "inside.inc"\n'}
+    write(tmp_path, {**files, "k.cu": host % text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert {omission.source for omission in image.passed_over} == {"k.cu"}
+    write(tmp_path, {"k.cu": text})
+    plain = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert code_of_ptx(image.data) == code_of_ptx(plain.data)

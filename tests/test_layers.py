@@ -77,8 +77,8 @@ ARROWS = {
     "gathering": "absence account arch assembly documents jobs manifest modules plan toolchain",
     "headerlist": "",
     "hooks": "plugin",
-    "hostcode": "choices complaints declarations hidden launches mentions names passing prelude probing settling "
-    "standard surroundings uncovering",
+    "hostcode": "choices complaints declarations fragments hidden launches mentions names passing prelude probing "
+    "settling standard surroundings uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",
     "hostcode.choices": "names tokens",
@@ -86,6 +86,7 @@ ARROWS = {
     "hostcode.declarations": "brackets names surroundings tokens",
     "hostcode.editing": "brackets tokens",
     "hostcode.expansion": "declarations surroundings tokens",
+    "hostcode.fragments": "choices declarations surroundings tokens",
     "hostcode.hidden": "declarations mentions surroundings tokens",
     "hostcode.hosttypes": "tensortypes",
     "hostcode.instantiating": "declarations tokens",

@@ -19,7 +19,7 @@ macros only instantiate classes. `settling` has the last resort for what cannot 
 that only a header of the host declares: it goes by the compiler's own messages (`complaints`). `uncovering` finds what
 may not go, since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot
 call. `choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
-certain; `hidden`, on what conditions there are kernels.
+certain; `hidden`, on what conditions there are kernels; `fragments`, which files are parts of something.
 
 Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
 plan.py.
@@ -30,6 +30,7 @@ from __future__ import annotations
 from .choices import host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
+from .fragments import mark_fragments
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .mentions import Mention, has_made_kernels, mentions
@@ -61,6 +62,7 @@ __all__ = [
     "has_made_kernels",
     "host_choices",
     "make_probe",
+    "mark_fragments",
     "mentions",
     "names_integers",
     "other_integers",

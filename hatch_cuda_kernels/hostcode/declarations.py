@@ -398,10 +398,12 @@ class Parser(Brackets):
             return None
         following = self.next_of(first)
         known = self.surroundings.macros.get(token.text)
+        if known:  # with what other macros bring that it mentions: `#define TYPES X(int) X(float)`
+            known = frozenset(self.surroundings.expanded(known))
         if following >= end:  # the last of a class
-            return self._as_macro(first, first) if known is not None and "{" in known else None
+            return self._as_macro(first, first) if known and "{" in known else None
         if tokens[following].text != "(":
-            alone = known is not None and bool(known & {"{", "}", "namespace"})
+            alone = bool(known and known & {"{", "}", ";", "namespace"})
             looks = token.text.isupper() and re.search("(?:^|_)(?:BEGIN|END|OPEN|CLOSE|NAMESPACE)(?:_|$)", token.text)
             if (alone or (looks and known is None)) and tokens[following].text not in ("::", "<"):
                 return self._as_macro(first, first)
@@ -428,7 +430,7 @@ class Parser(Brackets):
         broken = "\n" in self.text[tokens[closed].end : tokens[after].start]
         if broken and tokens[after].kind == WORD and shown not in AFTER_PARAMETERS:
             return self._as_macro(first, closed)
-        if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}"}:
+        if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}", ";"}:
             return self._as_macro(first, closed)
         if tokens[after].kind == WORD and token.text in self.surroundings.complete:
             return self._as_macro(first, closed)
@@ -512,6 +514,8 @@ def parsed(text: str, surroundings: Surroundings) -> Parser:
     known: Parser | None = surroundings.parsed.get(text)
     if known is None:
         known = surroundings.parsed[text] = Parser(text, surroundings)
+        if text in surroundings.fragments:
+            known.declarations = []
         known.rested = known.patience
     known.patience = known.rested
     return known

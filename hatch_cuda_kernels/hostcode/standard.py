@@ -12,6 +12,8 @@ from .tokens import code_of
 __all__ = ["names_integers", "other_integers", "other_layouts"]
 
 _LAYOUT = re.compile(r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|array\s*<[^;<>{}()]{0,200},\s*0\s*>)(?!\w)")
+_FAST = re.compile(r"(?<![\w:])(?:(?:::\s*)?std\s*::\s*|::\s*)?(u?int_fast(?:16|32)_t)(?!\w)")
+"""Eight bytes with the host's library on Linux, two and four with libcu++."""
 _INTEGER = re.compile(r"\bu?int(?:64|ptr|max|_least64|_fast(?:16|32|64))_t\b")
 _LONG = r"(?:(?:un)?signed\s+)?long\b(?!\s+double)"
 _SPECIALISED = re.compile(rf"\btemplate\s*<\s*>[^;{{}}()<]{{0,200}}<[^;{{}}()]{{0,200}}?\b{_LONG}")
@@ -22,13 +24,13 @@ _OVERLOAD = re.compile(
 
 
 def other_layouts(data: bytes) -> Iterator[tuple[int, str]]:
-    """Line and name where a text first uses each type of `std` whose size, alignment or order of members differs."""
+    """Line and name where a text first uses each type of the library whose size, alignment or order differs."""
     text, seen = code_of(data.decode("latin-1")), set()
-    for match in _LAYOUT.finditer(text):
+    for match in sorted((m for each in (_LAYOUT, _FAST) for m in each.finditer(text)), key=lambda m: m.start()):
         name = re.sub(r"\s+", " ", match[1])
         if name not in seen:
             seen.add(name)
-            yield text.count("\n", 0, match.start()) + 1, f"std::{name}"
+            yield text.count("\n", 0, match.start()) + 1, name if match.re is _FAST else f"std::{name}"
 
 
 def other_integers(data: bytes) -> Iterator[tuple[int, str]]:

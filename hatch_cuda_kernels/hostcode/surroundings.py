@@ -75,7 +75,7 @@ class Surroundings:
     """The macros of a source and of all project headers that it could include."""
 
     macros: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Name of a macro -> words and braces in all of its definitions."""
+    """Name of a macro -> words, braces and semicolons in all of its definitions."""
     namespaces: frozenset[str] = frozenset()
     """Namespaces that the files open themselves; what is in them is not taken for a library of the host."""
     declared: frozenset[str] = frozenset()
@@ -84,6 +84,8 @@ class Surroundings:
     """All definitions of a macro in the files, where each can be understood."""
     parsed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Text of a file -> its declarations, once they are read (see declarations.py)."""
+    fragments: set[str] = field(default_factory=set, compare=False, repr=False)
+    """Texts of files that have no declarations of their own (see fragments.py)."""
 
     def knows(self, names: Iterable[str]) -> bool:
         """Whether the files have what a name stands for that is qualified with a namespace of theirs."""
@@ -96,7 +98,7 @@ class Surroundings:
         macros: dict[str, set[str]] = {}
         definitions: dict[str, set[Macro | None]] = {}
         for name, value in (defines or {}).items():
-            macros.setdefault(name, set()).update(re.findall(r"\w+|[{}]", "" if value is True else str(value)))
+            macros.setdefault(name, set()).update(re.findall(r"\w+|[{};]", "" if value is True else str(value)))
             definitions[name.partition("(")[0]] = {None}
         namespaces: set[str] = set()
         declared: set[str] = set()
@@ -109,7 +111,7 @@ class Surroundings:
                 declared.update(_declared(tokens, index))
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
-                    macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{}]", body))
+                    macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{};]", body))
                     definitions.setdefault(match[1], set()).add(_macro(match[2], match[3]))
         understood = {name: tuple(filter(None, each)) for name, each in definitions.items()}
         return cls(
