@@ -173,11 +173,13 @@ class KernelCache:
         return any(layer.writable for layer in self.local)
 
     def bundle(self, key: str) -> tuple[dict[str, Any], memoryview] | None:
-        """What was bundled under a key: a record, and bytes that belong to it."""
-        for layer in self.local:
+        """What was bundled under a key: a record, and bytes that belong to it. It is kept in the layers before, too."""
+        for number, layer in enumerate(self.local):
             data = layer.read(f"bundle {key}")
             record, raw = (None, None) if data is None else unseal_both(data, f"bundle {key}")
-            if record is not None and raw is not None:
+            if data is not None and record is not None and raw is not None:
+                for earlier in self.local[:number]:
+                    earlier.write(f"bundle {key}", data)
                 return record, raw
         return None
 

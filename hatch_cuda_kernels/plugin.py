@@ -305,9 +305,11 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
     def _warn_of_cache(self, config: Config, packages: list[ShippedPackage], reporter: _Reporter) -> None:
         """A cache in a folder that the wheel ships would be in the wheel, another one in each."""
         for place in () if isinstance(config.cache, bool) else config.cache:
+            if place.kind not in ("directory", "sqlite"):
+                continue
             path = os.path.relpath(place.at(Path(self.root)).value, self.root).replace(os.sep, "/")
             shipped = any(f"{path}/".startswith(f"{package.folder}/") for package in packages)
-            if not place.remote and place.kind != "memory" and shipped:
+            if shipped:
                 inside = posixpath.join(path, "entries") if place.kind == "directory" else path
                 if not self.build_config.path_is_excluded(inside.replace("/", os.sep)):
                     reporter.warning(

@@ -96,7 +96,7 @@ class Project:
 
         self.monkeypatch.setattr(cache, "_find", count)
         told = Told()
-        config = Config.from_table({**self.table, "cache": str(self.cache)}, where=WHERE)
+        config = Config.from_table({"cache": str(self.cache), **self.table}, where=WHERE)
         specs = find_modules(config, self.root, [ShippedPackage(name="demo", folder="demo")], where=WHERE)
         documents = build_packages(config, self.root, specs, where=WHERE, reporter=told, put=put)
         found["sbom"] = b"".join(documents.bill_of_materials("demo", "1"))
@@ -206,6 +206,15 @@ def test_what_a_bundle_has_stays(project: Project) -> None:
     assert "8 cached, 2" in project.build().counts
     assert "10 cached, 0" in project.build(bundled=True).counts
     alone(project)
+
+
+def test_kept_in_an_earlier_place(project: Project, tmp_path: Path) -> None:
+    """A bundle of a later place is kept in the earlier ones, as an image is: these alone serve the next build."""
+    own = tmp_path / "own"
+    both = Project(project.root, own, project.monkeypatch, {**TABLE, "cache": [str(own), f"read:{project.cache}"]})
+    assert "10 cached, 0" in both.build().counts
+    alone_now = Project(project.root, own, project.monkeypatch).build()
+    assert "10 cached, 0" in alone_now.counts and alone_now.looked_up == 0
 
 
 def test_a_cap_on_the_cache(project: Project) -> None:

@@ -195,8 +195,11 @@ def test_a_cache_inside_the_package(tmp_path: Path) -> None:
     for cache, extra, told in (
         ("demo/cache", "", True),
         ("sqlite:demo/c.db", "", True),
+        ("memory:,cache", "", False),
         ("demo/cache", '[tool.hatch.build.targets.wheel]\nexclude = ["demo/cache"]', False),
     ):
-        project = make_project(tmp_path / str(told) / cache.replace(":", "-") / str(len(extra)), extra=extra)
+        project = make_project(
+            tmp_path / str(told) / cache.replace(":", "-").replace(",", "-") / str(len(extra)), extra=extra
+        )
         run = project.build(env={"HATCH_CUDA_KERNELS_CACHE": cache})
         assert run.status == 0 and ("lies in what the wheel ships" in run.output) == told, run.output
