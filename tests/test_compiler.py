@@ -733,6 +733,14 @@ LISTS = {
     "functions": "__device__ inline int pick(T) { return v; }",
     "overloads of an operator": "__device__ inline int operator|(Code<T>, int) { return v; }",
     "constants": "__constant__ int of_##T = v;",
+    "specialisations whose name is pasted": "template <> struct PASTE(Co, de)<T> { static constexpr int value = v; };",
+}
+LISTED = {
+    "TYPES": "#define TYPES X(float, 1) X(double, 2)",
+    "ALL(X)": "#define ALL(M) M(float, 1) M(double, 2)",
+    "EACH(X)": "#define ONE(M, a) M a\n#define TWO(M, a, ...) M a ONE(M, __VA_ARGS__)\n#define GET(_1, _2, N, ...) N\n"
+    "#define EACH_OF(M, ...) GET(__VA_ARGS__, TWO, ONE)(M, __VA_ARGS__)\n"
+    "#define EACH(M) EACH_OF(M, (float, 1), (double, 2))",
 }
 FOLLOWING = {
     "a function": "std::vector<std::string> names() { return {}; }",
@@ -745,18 +753,20 @@ FOLLOWING = {
 
 @pytest.mark.parametrize("after", FOLLOWING.values(), ids=FOLLOWING)
 @pytest.mark.parametrize("made", LISTS.values(), ids=LISTS)
-@pytest.mark.parametrize("use", ["TYPES", *(pytest.param(use, marks=pytest.mark.slow) for use in ("TYPES;", "TYPES "))])
+@pytest.mark.parametrize(
+    "use", ["TYPES", *(pytest.param(use, marks=pytest.mark.slow) for use in ("TYPES;", "TYPES ", "EACH(X)", "ALL(X)"))]
+)
 def test_lists_by_macros(tmp_path: Path, use: str, made: str, after: str) -> None:
     """What a list makes by a macro that is defined several times stays, whatever host code follows it."""
     text = (
         "template <class T> struct Code { static constexpr int value = 0; };\n"
         "struct Any { template <class T> __device__ Any(T) {} }; __device__ inline int pick(Any) { return 7; }\n"
         "__device__ inline int operator|(Any, int) { return 7; } __device__ int of_other;\n"
-        f"#define TYPES X(float, 1) X(double, 2)\n#define X(T, v) {made}\n{use}%s\n#undef X\n"
+        f"{LISTED[use.strip('; ')]}\n#define PASTE(a, b) a##b\n#define X(T, v) {made}\n{use}%s\n#undef X\n"
         "template <class T> __device__ int all() { return Code<T>::value + pick(T()) * 10 + (Code<T>() | 1) * 100; }\n"
         'extern "C" __global__ void k(int *p) { p[0] = all<float>(); p[1] = all<double>(); }\n%s'
     )
-    host = "void run(int *p) {\n#define X(T, v) k<<<1, 1>>>(p);\nTYPES\n}\n"
+    host = "void run(int *p) {\n#define X(T, v) k<<<1, 1>>>(p);\nX(float, 1)\n}\n"
     between = "" if use.endswith(" ") else "\n"
     write(tmp_path, {"k.cu": "#include <string>\n#include <vector>\n" + text % (between + after, host)})
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))

@@ -85,7 +85,7 @@ ARROWS = {
     "hostcode.complaints": "",
     "hostcode.declarations": "brackets names surroundings tokens",
     "hostcode.editing": "brackets tokens",
-    "hostcode.expansion": "declarations surroundings tokens",
+    "hostcode.expansion": "brackets declarations surroundings tokens",
     "hostcode.fragments": "choices declarations surroundings tokens",
     "hostcode.hidden": "declarations mentions surroundings tokens",
     "hostcode.hosttypes": "tensortypes",

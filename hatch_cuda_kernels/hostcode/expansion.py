@@ -14,6 +14,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
+from .brackets import Brackets
 from .declarations import Declaration, Parser, parsed
 from .surroundings import Macro, Surroundings
 from .tokens import DIRECTIVE, STRING, WORD, Token, tokenize
@@ -56,6 +57,8 @@ def _expansions(parser: Parser) -> Iterator[tuple[int, int, str]]:
         if not macros or (made.kind != "macro" and not all(m.text.rstrip().endswith((";", "}")) for m in macros)):
             continue
         found = _one_expansion(parser, made.first, macros)
+        if found is not None and _leads_on(found[0], parser.surroundings):
+            continue
         if found is not None and (made.body >= 0 or _brings_host_code(found[0], parser.surroundings)):
             yield token.start, parser.tokens[found[1]].end, found[0]
 
@@ -72,6 +75,17 @@ def _one_expansion(parser: Parser, index: int, macros: Sequence[Macro]) -> tuple
     same = all(_without_attributes(shown) == bare for shown, _ in others)
     made = Parser(f"{first[0]};", parser.surroundings).declarations
     return first if same and made and all(d.kind == "function" and not d.device for d in made) else None
+
+
+def _leads_on(shown: str, surroundings: Surroundings) -> bool:
+    """Whether what a macro stands for uses one whose result is used in turn: `GET(a, b, c)(d)`."""
+    text = Brackets(shown)
+    return any(
+        token.text in surroundings.macros and text.tokens[closed + 1].text == "("
+        for opened, closed in text.match.items()
+        for token in text.tokens[max(0, opened - 1) : opened]
+        if closed + 1 < len(text.tokens)
+    )
 
 
 def _without_attributes(text: str) -> list[str]:

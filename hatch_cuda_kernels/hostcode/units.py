@@ -159,6 +159,8 @@ class Reader:
     def _is_root(self, made: Declaration, end: int, members: Sequence[Declaration]) -> bool:
         if any(INCLUDE.match(token.text) for token in self.parser.tokens[made.first : end] if token.kind == DIRECTIVE):
             return True  # what it declares stands in another file: `enum { ... #include "list.def" ... };`
+        if made.kind != "macro" and not self.parser.surroundings.macros.keys().isdisjoint(self._names(made)):
+            return True  # what it declares is called as a macro says: `struct PASTE(Co, de) { ... };`
         if made.kind == "function":
             callee = self.entries and self._is_callee(made)
             return (made.device and not callee) or self.verdicts.has_unknown_specifier(made)

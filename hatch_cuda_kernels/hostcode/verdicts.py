@@ -123,10 +123,15 @@ class Verdicts:
         end = declaration.erasable if declaration.erasable >= 0 else declaration.head_end
         return _host_only_type(self.parser, declaration.first, end)
 
+    def _is_class_by_macro(self, declaration: Declaration) -> bool:
+        """Whether it only looks like a function: `struct PASTE(Co, de)<int> { ... };`."""
+        before = self.parser.tokens[declaration.name_at - 1].text if declaration.name_at > declaration.first else ""
+        return before in ("struct", "class", "union", "enum")
+
     def _function_verdict(self, declaration: Declaration) -> str:
         if declaration.instantiation:
             return "cut" if declaration.name in self._host_names - self.device_names else "stay"
-        if self.has_unknown_specifier(declaration):
+        if self.has_unknown_specifier(declaration) or self._is_class_by_macro(declaration):
             return "stay"
         foreign = self._is_foreign(declaration)
         member = declaration.parent is not None
