@@ -519,6 +519,10 @@ class Stage:
             log = log.replace(f"{folder}{os.sep}", "")
         for root in self.installed:
             log = log.replace(f"{root.path}{os.sep}", "")
+        above, height = self.root, 0
+        while above.parent != self.path:  # labels that lead above the project's root
+            above, height = above.parent, height + 1
+            log = log.replace(f"{above}{os.sep}", "../" * height)
         return log.replace(f"{self.space.path}{os.sep}", "")
 
     def reads(self) -> Reads:

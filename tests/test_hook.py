@@ -223,7 +223,9 @@ class TestLayouts:
         source = '#include "value.cuh"\nextern "C" __global__ void k(int *x) { *x = VALUE; }\n'
         table = 'archs = ["sm_80"]\ninclude-dirs = ["../common"]\njit = false'
         project = make_project(tmp_path, table, {"demo/k.cu": source})
-        project.write({"../common/value.cuh": "#define VALUE 3\n"})
+        project.write({"../common/value.cuh": "#define VALUE 3\n#warning from above\n"})
+        run = project.build()
+        assert "k: ../common/value.cuh(2): warning" in run.output, run.output
         assert Manifest.from_dict(manifest_of(built(project))).modules[0].include_dirs == ("common",)
 
 
