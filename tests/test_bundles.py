@@ -303,7 +303,10 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("part", ODD.values(), ids=list(ODD))
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(part, id=name, marks=() if " of " not in name else pytest.mark.slow) for name, part in ODD.items()],
+)
 def test_odd_parts(project: Project, part: dict[str, Any]) -> None:
     """The same of one part of what is said of a module; what an image is called is no part of it."""
     (path,) = project.bundles()

@@ -663,7 +663,13 @@ LOOKED_UP = {
 }
 
 
-@pytest.mark.parametrize(("declared", "taken", "asked"), LOOKED_UP.values(), ids=LOOKED_UP)
+@pytest.mark.parametrize(
+    ("declared", "taken", "asked"),
+    [
+        pytest.param(*each, id=name, marks=() if name == "a class" else pytest.mark.slow)
+        for name, each in LOOKED_UP.items()
+    ],
+)
 def test_functions_that_libraries_look_up(tmp_path: Path, declared: str, taken: str, asked: str) -> None:
     """A host function by whose name CUDA's libraries ask about a type is not passed over."""
     text = (
@@ -752,7 +758,10 @@ FOLLOWING = {
 
 
 @pytest.mark.parametrize("after", FOLLOWING.values(), ids=FOLLOWING)
-@pytest.mark.parametrize("made", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize(
+    "made",
+    [pytest.param(made, id=name, marks=() if "spec" in name else pytest.mark.slow) for name, made in LISTS.items()],
+)
 @pytest.mark.parametrize(
     "use", ["TYPES", *(pytest.param(use, marks=pytest.mark.slow) for use in ("TYPES;", "TYPES ", "EACH(X)", "ALL(X)"))]
 )

@@ -271,7 +271,7 @@ class TestRebuild:
             assert "unused" in run.report["images"][0]["warnings"][0]
         assert second.report is not None and second.report["cached"] == 1
 
-    @pytest.mark.parametrize("seed", ["0", "4711"])
+    @pytest.mark.parametrize("seed", [pytest.param("0", marks=pytest.mark.slow), "4711"])
     def test_bytes_do_not_depend_on_the_environment(self, tmp_path: Path, seed: str) -> None:
         """Umask, hash seed, time zone and locale leave no trace in a wheel."""
         project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]\noptions = { lineinfo = true }')

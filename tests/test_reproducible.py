@@ -82,6 +82,7 @@ def test_umask(reference: Reference, umask: int) -> None:
         os.umask(before)
 
 
+@pytest.mark.slow
 def test_place_order_and_time(reference: Reference, tmp_path: Path) -> None:
     """Another folder, HOME and TMPDIR, files created in another order and at another time, leave no trace."""
     project, wheel = reference
