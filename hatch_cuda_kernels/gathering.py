@@ -28,9 +28,7 @@ __all__ = ["Gathering", "Put", "Wanted", "Warnings"]
 Put = Callable[[str, str, Iterable[bytes]], None]
 """Takes a file that a build adds to a wheel: import package, path inside it, its bytes in pieces."""
 
-
-_Any = TypeVar("_Any")
-
+_T = TypeVar("_T")
 
 Warnings = list[tuple[str, Architecture]]
 """Texts, each with the architecture that it was given for."""
@@ -143,7 +141,7 @@ class Gathering:
             self._rows[number] = [report_row(job, image, module.compiled.get(job)) for job, image in images.items()]
 
 
-def _in_order(lists: Mapping[int, Iterable[_Any]]) -> Iterator[_Any]:
+def _in_order(lists: Mapping[int, Iterable[_T]]) -> Iterator[_T]:
     return (each for number in sorted(lists) for each in lists[number])
 
 
