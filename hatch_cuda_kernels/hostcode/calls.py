@@ -25,6 +25,8 @@ __all__ = [
     "asked_signs",
     "signature_of",
     "split_arguments",
+    "taken_host_objects",
+    "turns_into_containers",
     "unqualified",
 ]
 
@@ -86,6 +88,56 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
             least += "=" not in texts
             types.update(_referred(texts))
     return Signature(least, most, path, streams, frozenset(types))
+
+
+_HOST_OBJECT = re.compile(
+    r"(?:const )?(?::: )?(?:"
+    r"std :: (?P<container>(?:forward_)?list|vector|deque|(?:unordered_)?(?:multi)?(?:map|set)) < .* >+"
+    r"|std :: (?P<stream>(?:basic_)?[io]{1,2}stream)(?: < .* >+)?|(?:at|torch) :: (?P<tensor>Tensor)"
+    r")(?: const)?(?: &{1,2})?(?: \w+)?"
+)
+
+
+def taken_host_objects(parser: Parser, declaration: Declaration) -> frozenset[str]:
+    """The containers, streams and tensors of the host that each call of a function has to give it, by the names of
+    their types. Nothing else turns into one but what `turns_into_containers` looks for."""
+    opened = parser.next_of(declaration.name_at)
+    if not parser.is_at(opened, "(") or opened not in parser.match:
+        return frozenset()
+    parameters = (" ".join(token.text for token in part) for part in arguments_of(parser, opened))
+    found = filter(None, map(_HOST_OBJECT.fullmatch, parameters))
+    return frozenset(match[match.lastgroup or 0] for match in found)
+
+
+_LIST = "initializer_list"
+
+
+def turns_into_containers(parser: Parser, asking: Collection[str], types: Collection[str]) -> bool:
+    """Whether a file has what a container of the host can be made of without its name: a list in braces in an operand
+    that is not evaluated, a `std::initializer_list` that is no parameter, a conversion to any type.
+
+    `types` are the names of template parameters.
+    """
+    tokens = parser.tokens
+    for index, end in _operands(parser, asking):
+        opened = (inside for inside in range(index + 1, end) if tokens[inside].text == "{")
+        listed = any(tokens[inside - 1].text not in ("requires", ")") for inside in opened)
+        if listed and not parser.is_at(index + 1, "..."):
+            return True
+    heads: set[int] = set()
+    for made in parser.declarations:
+        if made.kind == "function":
+            heads.update(range(made.name_at, made.head_end))
+            named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
+            to = [token for token in named if token.text not in ("operator", "const", "&", "&&")]
+            if made.name.startswith("operator") and len(to) == 1 and to[0].kind == WORD and to[0].text in types:
+                return True
+    for index, token in enumerate(tokens):
+        if token.text == _LIST and index not in heads:
+            return True
+        if token.text == "auto" and [t.text for t in tokens[index + 2 : index + 4]] == ["=", "{"]:
+            return True
+    return False
 
 
 def _referred(parameter: list[str]) -> Iterator[str]:

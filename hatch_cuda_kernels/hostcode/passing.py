@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .calls import Signature, signature_of
+from .calls import Signature, signature_of, taken_host_objects
 from .choices import as_nvcc_chooses
 from .declarations import Declaration
 from .editing import Editor
@@ -43,6 +43,8 @@ class Passing(NamedTuple):
     """Of a function that device code can ask about and not call."""
     reached: bool = True
     """Whether something that is left may name it."""
+    hosts: frozenset[str] = frozenset()
+    """Types of the host of which each call of it has to give it an object (see `calls.taken_host_objects`)."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,8 @@ class Pass:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
         if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
             reason = "a texture or surface reference, which CUDA has no more since version 12"
-        self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached))
+        hosts = taken_host_objects(self.parser, declaration) if declaration.kind == "function" else frozenset()
+        self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached, hosts))
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))

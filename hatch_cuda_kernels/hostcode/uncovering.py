@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, unqualified
+from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, turns_into_containers, unqualified
 from .declarations import Declaration, Parser
 from .passing import PassedOver, Passing
 from .pasting import Pasting
@@ -188,13 +188,15 @@ def uncovering(
     name is used, only nvcc knows what it meant; another name of a namespace, only where a namespace can be meant. A
     class that is still declared hides what it hid; it matters where a kernel is instantiated with it, by one of the
     `expressions`, and where it is used and code asks what classes can do. A constructor of a class that stays
-    matters to what asks whether the class can be made. In a file that is linked to others, a declaration without
-    its body would be bound to what another file calls by that name.
+    matters to what asks whether the class can be made. A function that takes an object which only the host has, such
+    as a `std::vector`, is chosen for none that is left, unless something turns into one. In a file that is linked to
+    others, a declaration without its body would be bound to what another file calls by that name.
     """
     rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
     parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
     for parser in parsers:
         rest.add(parser, asking)
+    convert = any(turns_into_containers(parser, asking, rest.parameters) for parser in parsers)
     brought = surroundings.expanded(rest.used)
     rest.called |= brought - rest.used
     rest.spaces |= brought - rest.used
@@ -213,6 +215,8 @@ def uncovering(
                 passing_kind = "function"
             elif not passing.reached or passing.kind in _HARMLESS:
                 continue
+            elif passing.hosts - rest.used and not convert and rest.asked.keys().isdisjoint(names):
+                continue  # nothing that is left has what a call would have to give it
             else:
                 passing_kind = passing.kind
             made = pasted if passing.signature is None else called
