@@ -26,6 +26,7 @@ from .hostcode import (
     prelude,
     settle,
     uncovering,
+    with_lists,
 )
 from .installed import INSTALLED
 from .instances import Instances
@@ -111,6 +112,7 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
     around, own = _surroundings(unit), _own_headers(unit)
+    texts = with_lists(texts, around, own)
     first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)

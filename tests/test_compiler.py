@@ -811,6 +811,65 @@ def test_lists_by_macros(tmp_path: Path, use: str, made: str, after: str) -> Non
     assert not plain.passed_over and code_of_ptx(image.data) == code_of_ptx(plain.data)
 
 
+_MAKES = "#define MAKE(n) __global__ void n(int *p) { *p = %d; } void n##_h() { std::string s; n<<<1, 1>>>(0); }\n"
+ANEW = {
+    "undefined between": _MAKES % 40 + "MAKE(k)\n#undef MAKE\n" + _MAKES % 41 + "MAKE(other)\n",
+    "the last before the use": _MAKES % 41 + "#undef MAKE\n" + _MAKES % 40 + "MAKE(k)\n",
+    "in an arm that is taken": f"#ifdef FLAG\n{_MAKES % 40}#else\n{_MAKES % 41}#endif\nMAKE(k)\n",
+    "in an arm that is not taken": f"{_MAKES % 40}#ifndef FLAG\n#undef MAKE\n{_MAKES % 41}#endif\nMAKE(k)\n",
+    "all in one arm": f"#ifdef FLAG\n{_MAKES % 41}#undef MAKE\n{_MAKES % 40}#if 1\nMAKE(k)\n#endif\n#endif\n",
+    "put aside": f'{_MAKES % 40}#pragma push_macro("MAKE")\n#undef MAKE\n{_MAKES % 41}'
+    '#pragma pop_macro("MAKE")\nMAKE(k)\n',
+    "in a header": _MAKES % 41 + '#include "h.cuh"\nMAKE(k)\n' + "#undef MAKE\n" + _MAKES % 42,
+    "of another number of arguments": "#define MAKE(n, m) struct n {};\nMAKE(a, b)\n#undef MAKE\n"
+    + _MAKES % 40
+    + "MAKE(k)\n",
+    "by another macro": _MAKES % 40 + "#define USE MAKE(k)\nUSE\n#undef MAKE\n" + _MAKES % 41 + "MAKE(other)\n",
+}
+
+
+@pytest.mark.parametrize("text", ANEW.values(), ids=ANEW)
+def test_macros_that_are_defined_anew(tmp_path: Path, text: str) -> None:
+    """A kernel comes from the definition that is in force at the use, or the file is refused."""
+    header = "#undef MAKE\n" + _MAKES % 40
+    write(tmp_path, {"k.cu": "#include <string>\n" + text, "h.cuh": header})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto", defines={"FLAG": True})
+    if any(word in text for word in ("#else", "#ifndef", "push_macro", "h.cuh")):
+        with pytest.raises(CompilationError, match="MAKE"):
+            compile_alone(job)
+    else:
+        image = compile_alone(job)
+        code = image.data.decode().partition(".entry _Z1kPi")[2].partition("}")[0]
+        assert ", 40;" in code
+
+
+IN_FILES = {
+    "a list": ("OP(k, 40)\n", True),
+    "a list with commas": ("OP(k, 40);\n/* more */ OP(j, (41)) // last\n", True),
+    "a list and a declaration": ("OP(k, 40)\nstruct Other {};\n", False),
+    "a list with directives": ("#pragma once\nOP(k, 40)\n", False),
+}
+
+
+@pytest.mark.parametrize(("content", "fine"), IN_FILES.values(), ids=IN_FILES)
+def test_lists_in_files(tmp_path: Path, content: str, fine: bool) -> None:
+    """A file that only lists is expanded for each of its includes; the image depends on it all the same."""
+    text = (
+        "#include <string>\n#define OP(n, v) __global__ void n(int *p) { *p = v; } void n##_h() { std::string s; }\n"
+        '#include "ops.def"\n#undef OP\n#define OP(n, v) void n##_run() { std::string s; n<<<1, 1>>>(0); }\n'
+        '#include "ops.def"\n'
+    )
+    write(tmp_path, {"k.cu": text, "ops.def": content})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto")
+    if not fine:
+        with pytest.raises(CompilationError, match=r"ops\.def"):
+            compile_alone(job)
+        return
+    image = compile_alone(job)
+    assert set(image.kernels) == {name for name in "kj" if f"({name}," in content}
+    assert {"k.cu", "ops.def"} <= set(image.reads.files)
+
+
 def code_of_ptx(data: bytes) -> list[str]:
     """The lines of PTX that say what is done."""
     return [line for line in data.decode().splitlines() if line and not line.startswith("//")]

@@ -8,7 +8,8 @@ stay, so that every other token keeps its line and column. A declaration that ca
 stays as it is, and what is not understood stays as well, for the compiler to judge.
 
 The way of the data: `tokens` -> `brackets` -> `declarations` of a file, and `surroundings` of all files ->
-`expansion` of what macros declare -> `verdicts` about each declaration -> `passing` -> `editing`. `prelude` is what
+`expansion` of what macros declare, by the `definitions` in force, those that `lists` in files of their own use among
+them -> `verdicts` about each declaration -> `passing` -> `editing`. `prelude` is what
 nvcc gives unasked. `launches` tells which kernels host code starts; `sites` -> `meanings` -> `mentions`, which
 instances of templates it asks for. All of it is a function of the files' texts, without headers and without a table
 of types, so that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not:
@@ -21,8 +22,8 @@ may not go, since a name would then mean another thing; `calls` tells it what co
 call. `choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
 certain; `hidden`, on what conditions there are kernels; `fragments`, which files are parts of something.
 
-Every change of what `pass_over`, `settle`, `mentions`, `prelude` or `make_probe` give raises PASSING_VERSION in
-plan.py.
+Every change of what `pass_over`, `with_lists`, `settle`, `mentions`, `prelude` or `make_probe` give raises
+PASSING_VERSION in plan.py.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .declarations import device_functions, global_variables
 from .fragments import mark_fragments
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
+from .lists import with_lists
 from .mentions import Mention, has_made_kernels, mentions
 from .names import CUSTOMIZATIONS
 from .passing import PassedOver, Passing, pass_over
@@ -71,4 +73,5 @@ __all__ = [
     "prelude",
     "settle",
     "uncovering",
+    "with_lists",
 ]

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from .brackets import Brackets
 from .declarations import Declaration, Parser, parsed
+from .definitions import Definitions
 from .surroundings import Macro, Surroundings
 from .tokens import DIRECTIVE, STRING, WORD, Token, tokenize
 
-__all__ = ["expanded"]
+__all__ = ["expanded", "expansions"]
 
 _DEEPEST = 8
 """Macros in macros at most."""
@@ -37,7 +39,7 @@ def expanded(text: str, surroundings: Surroundings) -> Parser:
     for _ in range(_DEEPEST):
         pieces: list[str] = []
         position = 0
-        for start, end, shown in _expansions(parser):
+        for start, end, shown in expansions(parser):
             if start >= position:
                 pieces += [text[position:start], shown, "\n" * text.count("\n", start, end)]
                 position = end
@@ -49,18 +51,35 @@ def expanded(text: str, surroundings: Surroundings) -> Parser:
     return parser
 
 
-def _expansions(parser: Parser) -> Iterator[tuple[int, int, str]]:
+def expansions(parser: Parser) -> Iterator[tuple[int, int, str]]:
     """Start and end of each use that is expanded, and what takes its place."""
+    definitions = Definitions(parser.tokens, parser.surroundings)
     for made in parser.declarations:
-        token = parser.tokens[made.first]
-        macros = parser.surroundings.definitions.get(token.text, ()) if token.kind == WORD else ()
-        if not macros or (made.kind != "macro" and not all(m.text.rstrip().endswith((";", "}")) for m in macros)):
-            continue
-        found = _one_expansion(parser, made.first, macros)
-        if found is not None and _leads_on(found[0], parser.surroundings):
-            continue
-        if found is not None and (made.body >= 0 or _brings_host_code(found[0], parser.surroundings)):
-            yield token.start, parser.tokens[found[1]].end, found[0]
+        found = _expansion_of(parser, made, partial(definitions.at, made.first), _DEEPEST)
+        if found is not None:
+            yield parser.tokens[made.first].start, parser.tokens[found[1]].end, found[0]
+
+
+_Meaning = Callable[[str], Sequence[Macro]]
+"""What the name of a macro may stand for at the place of a use."""
+
+
+def _expansion_of(parser: Parser, made: Declaration, meaning: _Meaning, deepest: int) -> tuple[str, int] | None:
+    """What a declaration stands for that begins with a macro, and the last token of the use, where that is certain and
+    brings something that may have to go."""
+    token = parser.tokens[made.first]
+    macros = meaning(token.text) if token.kind == WORD else ()
+    if not macros or (made.kind != "macro" and not all(m.text.rstrip().endswith((";", "}")) for m in macros)):
+        return None
+    found = _one_expansion(parser, made.first, macros)
+    if found is None or _leads_on(found[0], parser.surroundings):
+        return None
+    inner = Parser(f"{found[0]};", parser.surroundings)
+    brings = made.body >= 0 or any(
+        _may_go(each) or (deepest > 0 and _expansion_of(inner, each, meaning, deepest - 1) is not None)
+        for each in inner.declarations
+    )
+    return found if brings else None  # what is for the device alone stays in its macro
 
 
 def _one_expansion(parser: Parser, index: int, macros: Sequence[Macro]) -> tuple[str, int] | None:
@@ -100,11 +119,6 @@ def _without_attributes(text: str) -> list[str]:
             found.append(token.text)
         inside = inside and (depth > 0 or token.text != ")")
     return found
-
-
-def _brings_host_code(shown: str, surroundings: Surroundings) -> bool:
-    """Whether something that a macro brings may have to go; what is for the device alone stays in its macro."""
-    return any(map(_may_go, Parser(f"{shown};", surroundings).declarations))
 
 
 def _may_go(made: Declaration) -> bool:

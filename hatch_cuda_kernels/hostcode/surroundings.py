@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from .names import HOST, SPACES
-from .tokens import DEFINE, DIRECTIVE, WORD, Token, tokenize
+from .tokens import DEFINE, DIRECTIVE, UNDEF, WORD, Token, tokenize
 
-__all__ = ["Macro", "Surroundings"]
+__all__ = ["Macro", "Surroundings", "macro_of"]
 
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
+
+_STACKED = re.compile(rb'p(?:ush|op)_macro\s*\(\s*\\?"(\w+)')
+"""Pragmas that put a definition aside, or bring it back."""
 
 _OPENS_NAMESPACE = re.compile(r"[A-Z]\w*NAMESPACE_(?:BEGIN|OPEN)")
 """Macros that open the namespaces that they are given."""
@@ -59,8 +63,9 @@ class Macro(NamedTuple):
     text: str
 
 
-def _macro(parameters: str | None, text: str) -> Macro | None:
-    """A definition by what stands after the name; None for what only some compilers understand."""
+def macro_of(directive: re.Match[str]) -> Macro | None:
+    """A definition by its directive; None for what only some compilers understand."""
+    _, parameters, text = directive.groups()
     text = _CONTINUED.sub(lambda end: " " * len(end[0]), text)
     if parameters is None:
         return Macro(None, text)
@@ -82,6 +87,8 @@ class Surroundings:
     """Names of types that the files define, and of what they call."""
     definitions: Mapping[str, tuple[Macro, ...]] = field(default_factory=dict)
     """All definitions of a macro in the files, where each can be understood."""
+    homes: Mapping[str, int] = field(default_factory=dict)
+    """Name of a macro -> how many files and pragmas define it or undefine it, the command line among them."""
     parsed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Text of a file -> its declarations, once they are read (see declarations.py)."""
     fragments: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -100,25 +107,32 @@ class Surroundings:
         for name, value in (defines or {}).items():
             macros.setdefault(name, set()).update(re.findall(r"\w+|[{};]", "" if value is True else str(value)))
             definitions[name.partition("(")[0]] = {None}
+        homes = Counter(definitions)
         namespaces: set[str] = set()
         declared: set[str] = set()
         for data in files:
             if b"define" not in data and b"namespace" not in data.lower():
                 continue
             tokens = tokenize(data.decode("latin-1"))
+            here: set[str] = set()
             for index, token in enumerate(tokens):
                 namespaces.update(_opened(tokens, index))
                 declared.update(_declared(tokens, index))
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{};]", body))
-                    definitions.setdefault(match[1], set()).add(_macro(match[2], match[3]))
+                    definitions.setdefault(match[1], set()).add(macro_of(match))
+                if token.kind == DIRECTIVE and (match := DEFINE.match(token.text) or UNDEF.match(token.text)):
+                    here.add(match[1])
+            homes.update(here)
+            homes.update(match[1].decode() for match in _STACKED.finditer(data))
         understood = {name: tuple(filter(None, each)) for name, each in definitions.items()}
         return cls(
             {name: frozenset(words) for name, words in macros.items()},
             frozenset(namespaces),
             frozenset(declared),
             {name: each for name, each in understood.items() if len(each) == len(definitions[name])},
+            homes,
         )
 
     @cached_property

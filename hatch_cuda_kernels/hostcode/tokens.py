@@ -19,6 +19,7 @@ __all__ = [
     "NUMBER",
     "SIGN",
     "STRING",
+    "UNDEF",
     "WORD",
     "Token",
     "code_of",
@@ -46,6 +47,7 @@ _DIRECTIVE_TEXT = re.compile(
 )
 _DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", re.DOTALL)
 DEFINE = re.compile(r"(?:#|%:)\s*define[\s\\]+([A-Za-z_]\w*)(\([^()]*\))?(.*)", re.DOTALL)
+UNDEF = re.compile(r"(?:#|%:)\s*undef[\s\\]+([A-Za-z_]\w*)")
 INCLUDE = re.compile(r'(?:#|%:)\s*(?:include|include_next|import)\s*(?:<([^>\n]+)>|"([^"\n]+)")')
 KEPT_PRAGMA = re.compile(r"(?:#|%:)\s*pragma\s+(?:once|push_macro|pop_macro|nv_diag\w*|diag_\w*|GCC|pack|hd_\w*)")
 DEAD = re.compile(r"(?:#|%:)\s*if\s+(?:0|false)\s*(?://.*|/\*.*)?\Z", re.DOTALL)
