@@ -60,6 +60,7 @@ __all__ = [
     "compile_shown",
     "front_end_log",
     "path_warning",
+    "read_files",
     "traced_names",
     "unread_files",
     "workspace",
@@ -211,19 +212,24 @@ _READ = "hatch_cuda_kernels_read"
 _READ_REPORT = re.compile(rf"^(?P<file>[^\n()]*)\(1\): warning [^\n]*{_READ}", re.MULTILINE)
 
 
-def unread_files(job: CompileJob, space: Workspace, shown: Shown) -> set[str]:
-    """Labels of files that the job as it is shown does not read, where no trace tells that.
-
-    The front end warns of those that it reads; what it warns of in none is not read for certain where an error in its
-    place is none.
-    """
+def read_files(job: CompileJob, space: Workspace, shown: Shown) -> set[str]:
+    """Labels of the files of which the front end warns that it reads them. Raises RefusalError."""
     files = job.unit.closure.files
     texts = {label: shown.texts.get(label, file.data) for label, file in files.items()}
     marked = {label: b'#warning "%s"\n%s' % (_READ.encode(), text) for label, text in texts.items()}
+    log = _front_end(job, space, dataclasses.replace(shown, texts=marked))
+    return {posixpath.normpath(match["file"]) for match in _READ_REPORT.finditer(log)} & files.keys()
+
+
+def unread_files(job: CompileJob, space: Workspace, shown: Shown) -> set[str]:
+    """Labels of files that the job as it is shown does not read, where no trace tells that.
+
+    What the front end warns of in none is not read for certain where an error in its place is none.
+    """
+    files = job.unit.closure.files
+    texts = {label: shown.texts.get(label, file.data) for label, file in files.items()}
     try:
-        log = _front_end(job, space, dataclasses.replace(shown, texts=marked))
-        read = {posixpath.normpath(match["file"]) for match in _READ_REPORT.finditer(log)}
-        unread = files.keys() - read - {job.unit.source}
+        unread = files.keys() - read_files(job, space, shown) - {job.unit.source}
         _front_end(job, space, dataclasses.replace(shown, texts=texts | dict.fromkeys(unread, b"#error it is read\n")))
     except RefusalError:
         return set()

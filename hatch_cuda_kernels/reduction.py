@@ -15,6 +15,7 @@ from .caveats import caveats
 from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
+    HOST_LIBRARIES,
     PassedOver,
     Settled,
     Surroundings,
@@ -32,6 +33,7 @@ from .installed import INSTALLED
 from .instances import Instances
 from .libraries import wanted_libraries
 from .manifest import Omission
+from .narrowing import is_read_after_all, narrowed
 from .nvrtc import RefusalError, Shown, Workspace, can_be_traced, compile_shown, unread_files
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Reads, Unit
@@ -107,8 +109,22 @@ def _surroundings(unit: Unit) -> Surroundings:
     return around
 
 
+class _ReadAfterAllError(Exception):
+    """A compile came to a file that it was not to read."""
+
+
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
-    """Compile with the host code of all project files passed over (see hostcode), which reads all of them."""
+    """Compile with the host code of all project files passed over (see hostcode) that the compile reads; what it reads
+    depends on all of them."""
+    narrow = narrowed(job, space, _own_headers(job.unit))
+    try:
+        image = _compile_passing(narrow, space, refusal)
+    except _ReadAfterAllError:
+        image = _compile_passing(job, space, refusal)
+    return dataclasses.replace(image, reads=_reads_all(job.unit, image))
+
+
+def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
     around, own = _surroundings(unit), _own_headers(unit)
@@ -160,7 +176,6 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     check_attributes(job, trial.image, read)
     return dataclasses.replace(
         trial.image,
-        reads=_reads_all(unit, trial.image),
         passed_over=tuple(_omissions(settled.files)),
         warnings=(
             *_of_what_stays(trial.image.warnings, read.values(), texts.values(), around),
@@ -220,6 +235,8 @@ class _Trial:
                 shown = dataclasses.replace(shown, expressions=tuple(self.instances.taken))
                 self.image = compile_shown(self.job, self.space, shown)
             except RefusalError as error:
+                if is_read_after_all(error.log):
+                    raise _ReadAfterAllError from None
                 if not self.instances.refuse(error.log):
                     return error.log
             else:
@@ -299,10 +316,15 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
 
 
 def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels."""
+    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels.
+
+    Those of libraries of the host in its tree are none of them.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     for label, file in unit.closure.files.items():
         for include in file.scan.includes:
+            if HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling)):
+                continue
             folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
             labels = [join_label(folder, include.spelling) for folder in folders]
             if there := [each for each in labels if each is not None and each in unit.closure.files]:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["ASKED_INDIRECTLY", "Include", "Scan", "scan_text", "without_comments"]
+__all__ = ["ASKED_INDIRECTLY", "Include", "Scan", "directives", "scan_text", "without_comments"]
 
 ASKED_INDIRECTLY = "__has_include"
 """Stands among computed operands for a question that a macro asks in the text's place."""
@@ -92,6 +92,11 @@ def without_comments(data: bytes) -> bytes:
     """A source's text with a space for each comment, and spliced lines joined."""
     text = b"\n" + _SPLICE.sub(b"", data)
     return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)[1:]
+
+
+def directives(data: bytes) -> bytes:
+    """A source's directives, one on each line, without the code between them."""
+    return b"\n".join(_LINE.findall(without_comments(data))) + b"\n"
 
 
 def scan_text(data: bytes) -> Scan:

@@ -824,6 +824,7 @@ ANEW = {
     "of another number of arguments": "#define MAKE(n, m) struct n {};\nMAKE(a, b)\n#undef MAKE\n"
     + _MAKES % 40
     + "MAKE(k)\n",
+    "that the build sets, too": "#undef LAST\n#define LAST 40\n#undef LAST\n" + _MAKES % 40 + "MAKE(k)\n",
     "by another macro": _MAKES % 40 + "#define USE MAKE(k)\nUSE\n#undef MAKE\n" + _MAKES % 41 + "MAKE(other)\n",
 }
 
@@ -833,7 +834,7 @@ def test_macros_that_are_defined_anew(tmp_path: Path, text: str) -> None:
     """A kernel comes from the definition that is in force at the use, or the file is refused."""
     header = "#undef MAKE\n" + _MAKES % 40
     write(tmp_path, {"k.cu": "#include <string>\n" + text, "h.cuh": header})
-    job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto", defines={"FLAG": True})
+    job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto", defines={"FLAG": True, "LAST": "1"})
     if any(word in text for word in ("#else", "#ifndef", "push_macro", "h.cuh")):
         with pytest.raises(CompilationError, match="MAKE"):
             compile_alone(job)

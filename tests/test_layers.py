@@ -78,7 +78,7 @@ ARROWS = {
     "headerlist": "",
     "hooks": "plugin",
     "hostcode": "choices complaints declarations fragments hidden launches lists mentions names passing prelude "
-    "probing settling standard surroundings uncovering",
+    "probing settling standard surroundings tokens uncovering",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",
     "hostcode.choices": "names tokens",
@@ -121,6 +121,7 @@ ARROWS = {
     "machine": "",
     "manifest": "arch errors",
     "modules": "config errors installed manifest options sources variants",
+    "narrowing": "hostcode nvrtc plan scanning sources",
     "nvrtc": "advice arch errors headerlist machine options outcome plan scanning scratch sources standins texts "
     "toolchain toolkit",
     "occupancy": "arch manifest",
@@ -135,8 +136,8 @@ ARROWS = {
     "prefix": "costs manifest plan scanning sources",
     "progress": "",
     "records": "errors manifest plan toolkit",
-    "reduction": "advice caveats deduction errors hostcode installed instances libraries manifest nvrtc outcome plan "
-    "refusals scanning sources",
+    "reduction": "advice caveats deduction errors hostcode installed instances libraries manifest narrowing nvrtc "
+    "outcome plan refusals scanning sources",
     "refusals": "errors hostcode plan scanning",
     "sbom": "_version manifest",
     "schedule": "costs plan",

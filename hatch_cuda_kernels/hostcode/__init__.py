@@ -28,7 +28,7 @@ PASSING_VERSION in plan.py.
 
 from __future__ import annotations
 
-from .choices import host_choices
+from .choices import as_nvcc_chooses, host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
 from .fragments import mark_fragments
@@ -36,17 +36,21 @@ from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .lists import with_lists
 from .mentions import Mention, has_made_kernels, mentions
-from .names import CUSTOMIZATIONS
+from .names import CUSTOMIZATIONS, HOST_HEADERS, HOST_LIBRARIES
 from .passing import PassedOver, Passing, pass_over
 from .prelude import prelude
-from .probing import Instance, Probe, make_probe
+from .probing import Instance, Probe, as_nvcc_sees, make_probe
 from .settling import Settled, settle
 from .standard import names_integers, other_integers, other_layouts
 from .surroundings import Surroundings
+from .tokens import INCLUDE
 from .uncovering import uncovering
 
 __all__ = [
     "CUSTOMIZATIONS",
+    "HOST_HEADERS",
+    "HOST_LIBRARIES",
+    "INCLUDE",
     "NAME_MAP",
     "Condition",
     "Instance",
@@ -57,6 +61,8 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "as_nvcc_chooses",
+    "as_nvcc_sees",
     "complaints",
     "conditions_of_kernels",
     "device_functions",

@@ -14,6 +14,7 @@ __all__ = [
     "DEVICE_MACRO",
     "HOST",
     "HOST_HEADERS",
+    "HOST_LIBRARIES",
     "HOST_MACROS",
     "HOST_MEMBERS",
     "HOST_NAMESPACES",
@@ -101,7 +102,7 @@ HOST_MACROS = re.compile(
 
 HOST_HEADERS = re.compile(
     r"""
-    (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|benchmark|nvbench|opencv2|opencv|absl|grpc|glog
+    (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|catch2|benchmark|nvbench|sanitizer|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
       |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
@@ -125,6 +126,13 @@ HOST_HEADERS = re.compile(
     re.VERBOSE,
 )
 """Headers that only host code can use and that NVRTC cannot read."""
+
+
+HOST_LIBRARIES = re.compile(
+    r"fmt/(?:args|base|chrono|color|compile|core|format|format-inl|os|ostream|printf|ranges|std|xchar)\.h"
+    r"|(?:spdlog|nlohmann|gtest|gmock|catch2|pybind11|nanobind|absl|glog|gflags|rapidjson|cereal|yaml-cpp|opencv2)/.+"
+)
+"""Headers of the host even where a project has them in its tree: of libraries that have no device code."""
 
 
 @functools.lru_cache(maxsize=1024)

@@ -30,7 +30,7 @@ from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
 from .tokens import DEFINE, DIRECTIVE, INCLUDE, WORD, code_of
 
-__all__ = ["Instance", "Probe", "make_probe"]
+__all__ = ["Instance", "Probe", "as_nvcc_sees", "make_probe"]
 
 _MARK = "hatch_cuda_kernels"
 _BODY = f"{{ struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }}; }}"
@@ -334,9 +334,14 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
             continue
         plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
         plain = _THROWS.sub(r"\1(void)", plain)
-        plain = _without_bodies(_ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], plain), parser.surroundings)
+        plain = _without_bodies(as_nvcc_sees(plain), parser.surroundings)
         if plain != token.text:
             editor.cut(index, index, plain)
+
+
+def as_nvcc_sees(directives: str) -> str:
+    """Directives that ask for what nvcc has for the host."""
+    return _ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], directives)
 
 
 def _without_bodies(directive: str, surroundings: Surroundings) -> str:

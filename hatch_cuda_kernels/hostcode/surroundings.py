@@ -107,7 +107,7 @@ class Surroundings:
         for name, value in (defines or {}).items():
             macros.setdefault(name, set()).update(re.findall(r"\w+|[{};]", "" if value is True else str(value)))
             definitions[name.partition("(")[0]] = {None}
-        homes = Counter(definitions)
+        homes = Counter(definitions.keys())
         namespaces: set[str] = set()
         declared: set[str] = set()
         for data in files:
