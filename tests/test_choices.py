@@ -15,6 +15,7 @@ import pytest
 from jobs import KERNEL, compile_files
 
 from hatch_cuda_kernels.cubin import read_cubin
+from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.hostcode import host_choices, other_integers, other_layouts
 from hatch_cuda_kernels.hostcode.choices import as_nvcc_chooses
 from hatch_cuda_kernels.nvrtc import workspace
@@ -64,6 +65,10 @@ def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
         ("#ifdef __NVCC___\n#endif\n#define A __NVCC__\n// #ifdef __NVCC__\nint b = __NVCC__;\n", None),
         ('const char *t = R"(\n#ifdef __NVCC__\n#endif\n)";\n', None),
         ("#if 0\n#ifdef __NVCC__\n#endif\n#endif\n", None),
+        ("#if defined(__linux__) || __unix\n#endif\n", "#if defined(__CUDACC__) || __CUDACC__\n#endif\n"),
+        ("#ifdef __linux\n#elif defined __GLIBC__\n#endif\n", "#ifdef __CUDACC__\n#elif defined __CUDACC__\n#endif\n"),
+        ("#if __GLIBC__ > 2\n#ifndef _WIN32\n#endif\n#endif\n", None),
+        ("#if defined(__linux__) && !defined(__CUDACC_RTC__)\n#endif\n", None),
     ],
 )
 def test_code_for_nvcc(text: str, shown: str | None) -> None:
@@ -226,3 +231,42 @@ def test_a_build_warns_of_other_types(tmp_path: Path) -> None:
     assert "k.cu(6): std::complex" in layout
     assert "write cuda::std::" in layout
     assert "k.cu(5): template <> struct W<long" in integer
+
+
+ASKED_OF_A_HEADER = "#include <Eigen/Core>\n%s#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)\n%s\n#else\n%s\n#endif\n%s"
+HARMLESS = {
+    "includes": ("", "#include <vector>\n#include <Eigen/StdVector>", "", ""),
+    "code of the host": ("", "inline int old(Eigen::Matrix m) { return m.rows(); }", "", ""),
+    "a macro for itself": (
+        "",
+        "#define LIST(T) namespace std { template <> class vector<T> {}; }\nLIST(Eigen::A)",
+        "",
+        "",
+    ),
+}
+DECISIVE = {
+    "a macro": ("", "#define VALUE 3", "#define VALUE 40", "__device__ int v = VALUE;"),
+    "a macro that is asked for": ("", "", "#define NEW", "#ifdef NEW\n__device__ int v = 40;\n#endif\n"),
+    "a function of the device": ("", "__device__ int v() { return 3; }", "__device__ int v() { return 40; }", ""),
+    "a constant": ("", "constexpr int v = 3;", "constexpr int v = 40;", "__device__ int w = v;"),
+    "a part of a class": ("struct S { int a;\n", "int b;", "", "};\n__device__ S s;"),
+    "a header of the project": ("", '#include "own.cuh"', "", ""),
+}
+
+
+@pytest.mark.parametrize("parts", HARMLESS.values(), ids=HARMLESS)
+def test_conditionals_that_make_no_difference(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    """A question that only a header of the host answers goes, where its arms are host code."""
+    text = ASKED_OF_A_HEADER % parts + "__global__ void k(int *p) { *p = 40; }\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text}, space, arch="compute_80", toolkit_headers="auto")
+    assert set(image.kernels) == {"k"} and b", 40;" in image.data
+
+
+@pytest.mark.parametrize("parts", DECISIVE.values(), ids=DECISIVE)
+def test_conditionals_that_make_a_difference(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    """Where an arm has anything that device code could see, the question is the author's to answer."""
+    text = ASKED_OF_A_HEADER % parts + "__global__ void k(int *p) { *p = 40; }\nvoid f() { k<<<1, 1>>>(0); }\n"
+    files = {"k.cu": text, "own.cuh": "struct Own { int a; };\n"}
+    with workspace() as space, pytest.raises(CompilationError, match='EIGEN_VERSION_AT_LEAST|"v" is undefined'):
+        compile_files(tmp_path, files, space, arch="compute_80", toolkit_headers="auto")

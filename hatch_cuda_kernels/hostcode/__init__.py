@@ -17,7 +17,8 @@ those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `stranger
 the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
 reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
 macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
-that only a header of the host declares: it goes by the compiler's own messages (`complaints`). `uncovering` finds what
+that only a header of the host declares: it goes by the compiler's own messages (`complaints`), and so do questions
+that only such a header answers (`conditionals`). `uncovering` finds what
 may not go, since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot
 call. `choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
 certain; `hidden`, on what conditions there are kernels; `fragments`, which files are parts of something.

@@ -58,10 +58,11 @@ class Brackets:
                 elif name == "endif" and conditionals:
                     entry = conditionals.pop()
                     if entry[3]:
-                        first = entry[1]
-                        if stack is not first and isinstance(stack, tuple) and stack[0] not in self.match:
-                            self.twins.append(stack[0])
-                        stack = first  # type: ignore[assignment]
+                        others = stack
+                        while others is not None and others is not entry[0] and others is not entry[1]:
+                            self.twins += [] if others[0] in self.match else [others[0]]
+                            others = others[1]  # type: ignore[assignment]
+                        stack = entry[1]  # type: ignore[assignment]
             elif token.kind == SIGN:
                 if token.text in "([{":
                     stack = (index, stack)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code that is chosen by a macro which nvcc has and NVRTC has not, or the reverse.
 
-Of `__NVCC__` it is certain what nvcc takes; of all others nothing says that it is the same."""
+Of `__NVCC__` it is certain what nvcc takes, and of a few names of systems what nvcc on Linux takes; of all others
+nothing says that it is the same."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from .names import HOST_HEADERS
@@ -40,38 +41,45 @@ _COMPILERS_ALONE = re.compile(rf"\b(?:{_OF_COMPILERS})\b", re.VERBOSE)
 _ALL = re.compile(rf"\b(?:{_OF_COMPILERS}|{_OF_HEADERS})\b", re.VERBOSE)
 _HAS_INCLUDE = re.compile(r"__has_include\s*\(\s*<([^>\n]+)>\s*\)")
 _KNOWS_NVRTC = "__CUDACC_RTC__"
-_NVCC = re.compile(r"\b__NVCC__\b")
+_CERTAIN = re.compile(r"\b(?:__NVCC__|__(?:gnu_)?linux(?:__)?|__unix(?:__)?)\b")
+"""What nvcc on Linux has as 1, without an include, and NVRTC has not."""
+_ASKED_FOR = re.compile(r"(\bdefined\s*\(?\s*|^\s*(?:#|%:)\s*(?:el)?ifn?def\s+)(__GLIBC__)\b")
+"""What is there with any header of the C library; its value is another."""
 
 
 @dataclass
 class _Chain:
-    """The directives of a conditional that is not closed yet, as far as they ask for nvcc."""
+    """The directives of a conditional that is not closed yet which ask for that, and what they ask for instead."""
 
     knows: bool
-    asking: list[Token] = field(default_factory=list)
+    asking: list[tuple[Token, str]] = field(default_factory=list)
 
 
-def as_nvcc_chooses(text: str) -> str:
-    """A text whose conditionals ask for `__CUDACC__` where they asked for `__NVCC__`, which NVRTC does not define.
+def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
+    """A text whose conditionals ask for `__CUDACC__`, which both compilers have, where they asked for what nvcc on
+    Linux has for certain and NVRTC has not.
 
-    nvcc defines both. One that asks for NVRTC, or is inside such a one, stays as its author wrote it. Lines stay.
+    One that asks for NVRTC, or is inside such a one, stays as its author wrote it; so does one that asks for a macro
+    that the files define themselves, the `own`. Lines stay.
     """
-    if not _NVCC.search(text):
+    if not _CERTAIN.search(text) and "__GLIBC__" not in text:
         return text
     stack: list[_Chain] = []
-    asking: list[Token] = []
+    asking: list[tuple[Token, str]] = []
     for token in tokenize(text):
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
         if name in ("if", "ifdef", "ifndef"):
             stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
             stack[-1].knows |= _KNOWS_NVRTC in token.text
-            stack[-1].asking += [token] if _NVCC.search(token.text) else []
+            chosen = _CERTAIN.sub(lambda match: match[0] if match[0] in own else "__CUDACC__", token.text)
+            chosen = chosen if "__GLIBC__" in own else _ASKED_FOR.sub(r"\1__CUDACC__", chosen)
+            stack[-1].asking += [(token, chosen)] if chosen != token.text else []
         elif name == "endif" and stack:
             closed = stack.pop()
             asking += [] if closed.knows else closed.asking
-    for token in sorted(asking, key=lambda token: token.start, reverse=True):
-        text = text[: token.start] + _NVCC.sub("__CUDACC__", token.text) + text[token.end :]
+    for token, chosen in sorted(asking, key=lambda each: each[0].start, reverse=True):
+        text = text[: token.start] + chosen + text[token.end :]
     return text
 
 

@@ -17,6 +17,7 @@ from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
 __all__ = ["Declaration", "Parser", "global_variables", "parsed"]
 
+_KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
 _DEEPEST = 64
@@ -145,6 +146,8 @@ class Parser(Brackets):
         opened = self._opened_scope(first, end)
         if opened is not None:
             brace = opened
+            if brace in self.twins:  # the same namespace as in the first arm of the conditional
+                return Declaration(first, brace, "other", head_end=brace, device=True), []
             closed = self.match.get(brace)
             if closed is None or closed >= end:
                 return None
@@ -307,12 +310,8 @@ class Parser(Brackets):
                 initial = tokens[self.next_of(parameters)]
                 value = made.body < 0 and initial.kind in (NUMBER, STRING)
                 made.kind = "variable" if value else "function"
-            elif words & {"friend"} or (
-                last_word >= 0
-                and words & {"class", "struct", "union", "enum"}
-                and len([t for t in tokens[first : made.last] if t.kind == WORD]) <= 2
-            ):
-                made.kind = "other"  # `struct S;`, `friend class S;`
+            elif words & {"friend"} or (last_word >= 0 and words & _KEYS and self._only_declares(first, made.last)):
+                made.kind = "other"  # `struct S;`, `enum class E : int;`, `friend class S;`
             else:
                 made.kind = "variable"
         if made.kind in ("alias", "variable") and not made.name:
@@ -324,6 +323,12 @@ class Parser(Brackets):
         if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
             inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
             made.copies = made.name in inside and "&" in inside
+
+    def _only_declares(self, first: int, last: int) -> bool:
+        """Whether a declaration that has the key of a class or an enumeration gives nothing but a type."""
+        texts = [token.text for token in self.tokens[first:last] if token.kind == WORD and token.text not in _KEYS]
+        based = self.tokens[first].text == "enum" and any(token.text == ":" for token in self.tokens[first:last])
+        return len(texts) <= 1 or based
 
     def _declared_name(self, made: Declaration) -> tuple[str, int]:
         """Name of a variable or an alias without parentheses: the last word before `=`, `[`, `{` or the end."""

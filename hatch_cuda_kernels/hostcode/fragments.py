@@ -45,7 +45,7 @@ def mark_fragments(files: Mapping[str, bytes], surroundings: Surroundings, inclu
             pending += (each for labels in includes.get(label, {}).values() for each in labels)
     for label in found & files.keys():
         text = files[label].decode("latin-1")
-        for shown in (text, as_nvcc_chooses(text)):
+        for shown in (text, as_nvcc_chooses(text, surroundings.macros)):
             surroundings.fragments.add(shown)
             surroundings.parsed.pop(shown, None)
 

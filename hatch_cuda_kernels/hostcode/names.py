@@ -102,12 +102,13 @@ HOST_MACROS = re.compile(
 
 HOST_HEADERS = re.compile(
     r"""
-    (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|catch2|benchmark|nvbench|sanitizer|opencv2|opencv|absl|grpc|glog
+    (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|catch2|benchmark|nvbench|sanitizer|google|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
       |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
     |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/(?!vector_base\.h)).*
-    |cub/(?:cub\.cuh|device/.*)
+    |cub/(?:cub\.cuh|util_allocator\.cuh|device/.*)
+    |(?:.*/)?\w+\.pb\.h|(?:\w+/)?(?:cblas\w*|lapacke?\w*|mkl\w*|openblas\w*|lmdb|leveldb/.*|hdf5\w*)\.h
     |(?:any|charconv|codecvt|compare|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem
       |format|forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource
       |mutex|new|ostream|print|queue|random|ranges|regex|scoped_allocator|set|shared_mutex|sstream|stack|stacktrace

@@ -24,8 +24,6 @@ from .verdicts import Verdicts
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
-_NVCC = "__NVCC__"
-"""A macro of the compiler; a project that defines it itself means its own."""
 
 
 class Passing(NamedTuple):
@@ -67,7 +65,7 @@ class Pass:
         keep_names: Collection[str] = (),
     ) -> None:
         text = data.decode("latin-1")
-        self.parser = expanded(text if _NVCC in surroundings.macros else as_nvcc_chooses(text), surroundings)
+        self.parser = expanded(as_nvcc_chooses(text, surroundings.macros), surroundings)
         self.surroundings, self.verdicts = surroundings, Verdicts(self.parser)
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
@@ -80,6 +78,7 @@ class Pass:
         unreached: Mapping[int, str] | None = None,
         shells: Collection[int] = (),
         retouched: Collection[int] = (),
+        dropped: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
@@ -87,7 +86,8 @@ class Pass:
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
         `shells`, of classes of which nothing but constants is named; `retouched`, of functions of the device that are
-        inline and nowhere defined, and of constants that nvcc folds.
+        inline and nowhere defined, and of constants that nvcc folds; `dropped`, directives of conditionals that make no
+        difference.
         """
         parser = self.parser
         more, unmentioned = further or {}, unreached or {}
@@ -144,10 +144,12 @@ class Pass:
                 erased.append(declaration)
         for declaration in erased:
             self._erase(declaration, editor)
+        for index in dropped:
+            editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
-            if token.kind == DIRECTIVE and (match := INCLUDE.match(token.text)):
+            if token.kind == DIRECTIVE and index not in dropped and (match := INCLUDE.match(token.text)):
                 name = posixpath.normpath(match[1] or match[2])
-                if index in more or self._is_host_header(name):
+                if index in more or self.is_host_header(name):
                     editor.cut(index, index)
                     self.passed.append(
                         Passing(parser.line(index), "include", name, more.get(index, "a header of the host"))
@@ -168,7 +170,7 @@ class Pass:
         parent = declaration.parent
         if declaration.kind != "function" or parent is None or not parent.name or declaration.name != parent.name:
             return ""
-        return f"__device__ {parent.name}(struct __cuda_kernels_gone &);"
+        return f"__device__ {parent.name}(struct __cuda_kernels_gone_{declaration.first} &);"
 
     def _is_opaque(self, declaration: Declaration, after: int | None) -> bool:
         """Whether its declaration stays and tells all that code without objects of a class can ask: it has no base."""
@@ -199,7 +201,8 @@ class Pass:
         hosts = taken_host_objects(self.parser, declaration) if declaration.kind == "function" else frozenset()
         self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached, hosts))
 
-    def _is_host_header(self, name: str) -> bool:
+    def is_host_header(self, name: str) -> bool:
+        """Whether a header is one that only host code uses, and none of the project's."""
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
 
     def _used(

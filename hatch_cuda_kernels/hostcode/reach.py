@@ -23,7 +23,7 @@ functions among the roots, for the functions that they call as well):
 - Names that the language or a library looks up unasked (`begin`, `get`, `swap`) count as mentioned. A literal operator
   is mentioned by its suffix, a deduction guide by its class.
 - Of a class of the host that is never named but for its members, constants are left: nothing has it as a type, so that
-  nothing can ask for its size, and an enumeration has no names to look up.
+  nothing can ask for its size, and an enumeration has no names to look up. Functions of the host that take it go.
 - Specialisations are mentioned by their template; those of a template that the files do not declare are roots. What
   a constraint, `sizeof` or `decltype` asks about is mentioned in it.
 
@@ -103,12 +103,12 @@ def find_unreached(
     for unit in units:
         if not unit.kept and unit.owner is None:
             unreached[unit.label].add(unit.made.first)
-    goes = closure.dragging()
-    for unit in goes:
-        dragging[unit.label].add(unit.made.first)
     shells: dict[str, set[int]] = {label: set() for label in files}
-    for unit in closure.shells(goes):
+    bare = closure.shells()
+    for unit in bare:
         shells[unit.label].add(unit.made.first)
+    for unit in closure.dragging({name for each in bare for name in each.names}):
+        dragging[unit.label].add(unit.made.first)
     return {
         label: Reach(frozenset(unreached[label]), frozenset(dragging[label]), frozenset(shells[label]))
         for label in files
@@ -187,11 +187,11 @@ class _Closure:
         inside = unit.owner is None and self.spaces.issuperset(unit.path)
         return named and inside and all(any(each.kept for each in self.by_name[name]) for name in unit.needs)
 
-    def shells(self, goes: Collection[Unit]) -> list[Unit]:
-        """The classes of the host that nothing which stays names but for one of their members."""
+    def shells(self) -> list[Unit]:
+        """The classes of the host that nothing for the device names but for one of their members."""
         plain = set(self.plain)
         for unit in self.units:
-            if (unit.kept if unit.owner is None else unit.owner.kept) and unit not in goes:
+            if unit.kept and not unit.weak:
                 plain |= unit.plain - {*unit.names}
                 plain |= self.surroundings.expanded(unit.words) - unit.words
         return [
@@ -203,8 +203,8 @@ class _Closure:
             and [each for name in unit.names for each in self.by_name[name] if each.made.kind != "other"] == [unit]
         ]
 
-    def dragging(self) -> set[Unit]:
-        """The functions of the host that would stay and mention something that goes."""
+    def dragging(self, shells: Collection[str]) -> set[Unit]:
+        """The functions of the host that would stay and mention something that goes, or take one of the `shells`."""
         staying = [u for u in self.units if u.weak and (u.kept if u.owner is None else u.owner.kept)]
         by_word: dict[str, list[Unit]] = {}
         for unit in staying:
@@ -213,7 +213,7 @@ class _Closure:
         found: set[Unit] = set()
         while staying:
             unit = staying.pop()
-            if unit not in found and self._mentions_what_goes(unit, found):
+            if unit not in found and (not unit.plain.isdisjoint(shells) or self._mentions_what_goes(unit, found)):
                 found.add(unit)
                 staying += [each for name in unit.names for each in by_word.get(name, ())]
         return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from .complaints import complaints
+from .conditionals import Undecided, undecided
 from .declarations import Declaration
 from .names import HOST_MACROS
 from .passing import Pass, PassedOver
@@ -48,6 +49,8 @@ _FOLDED = re.compile(r"dynamic initialization is not supported for a __device__ 
 """An error with NVRTC for `const float half = 1 / two;`, which nvcc folds where it is a constant expression."""
 _INTEGERS = frozenset("int unsigned signed short long char bool size_t".split())
 _NO_CONSTANT = frozenset("* & constexpr extern".split())
+_UNDECIDED = re.compile(r"function call is not allowed in a constant expression|missing binary operator before token")
+"""What is said of a conditional that asks a macro with arguments which nothing defines."""
 _OF_LIBCUXX = re.compile(r'class "cuda::std::[^"]*" cannot be specialized in the current scope')
 
 
@@ -114,6 +117,9 @@ def settle(
             changed = folding
         else:
             changed = [label for label, lines in complained.items() if passes[label].heed(lines, shared)]
+            for label, lines in complained.items():
+                if passes[label].open_up(lines, [data for other, data in files.items() if other != label]):
+                    changed.append(label)
         if not changed:
             break
         for label in changed:
@@ -148,6 +154,8 @@ class _Amendment:
         """Those of them whose declaration is complained of, too."""
         self.moved: set[int] = set()
         """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
+        self.dropped: set[int] = set()
+        """Directives of conditionals whose arms are host code."""
         self.retouched: set[int] = set()
         """Inline functions that nothing defines, which lose the `inline`; constants, which get a `constexpr`."""
 
@@ -155,7 +163,9 @@ class _Amendment:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
-        return self.state.run(further, self.whole, self.moved, unreached, self.reach.shells, self.retouched)
+        return self.state.run(
+            further, self.whole, self.moved, unreached, self.reach.shells, self.retouched, self.dropped
+        )
 
     @cached_property
     def declared(self) -> list[tuple[str, str]]:
@@ -226,6 +236,24 @@ class _Amendment:
             elif declaration is not None:
                 self.further.setdefault(declaration.first, message)
         return self._changes > before
+
+    def open_up(self, complained: Mapping[int, tuple[str, bool]], others: Collection[bytes]) -> bool:
+        """Let conditionals go whose question nothing answers, with their arms, as far as that makes no difference to
+        the rest of the file and to the others; whether one does."""
+        before = len(self.dropped)
+        for line, (message, _) in complained.items():
+            found = undecided(self.parser, line, self.state.is_host_header) if _UNDECIDED.search(message) else None
+            if found is not None and not self._used_elsewhere(found, others):
+                self.dropped.update(found.directives)
+                self.further.update((made.first, message) for made in found.declarations)
+        return len(self.dropped) > before
+
+    def _used_elsewhere(self, found: Undecided, others: Collection[bytes]) -> bool:
+        """Whether anything but a conditional mentions a macro that the conditional defines."""
+        tokens = self.parser.tokens
+        here = [token.text for token in (*tokens[: found.first], *tokens[found.last + 1 :])]
+        texts = [*here, *(data.decode("latin-1") for data in others)]
+        return any(re.search(rf"\b{name}\b", text) for name in found.macros for text in texts)
 
     @property
     def _changes(self) -> int:
