@@ -21,8 +21,8 @@ from .sources import SourceFile
 
 __all__ = ["is_read_after_all", "narrowed"]
 
-_LEAST = 1 << 20
-"""Bytes of a closure that is worth it."""
+_LEAST_FILES, _LEAST_BYTES = 24, 1 << 20
+"""What a closure has that is worth it."""
 _MARK = "hatch_cuda_kernels_is_read_after_all"
 
 
@@ -33,7 +33,8 @@ def narrowed(job: CompileJob, space: Workspace, own: Mapping[str, Collection[str
     `own` are the headers of each file, as it spells them, that are files of the project.
     """
     closure = job.unit.closure
-    if sum(len(file.data) for file in closure.files.values()) < _LEAST:
+    size = sum(len(file.data) for file in closure.files.values())
+    if len(closure.files) < _LEAST_FILES and size < _LEAST_BYTES:
         return job
     lines = {label: _without_host(directives(file.data), own.get(label, ())) for label, file in closure.files.items()}
     read = {closure.source}

@@ -268,5 +268,5 @@ def test_conditionals_that_make_a_difference(tmp_path: Path, parts: tuple[str, .
     """Where an arm has anything that device code could see, the question is the author's to answer."""
     text = ASKED_OF_A_HEADER % parts + "__global__ void k(int *p) { *p = 40; }\nvoid f() { k<<<1, 1>>>(0); }\n"
     files = {"k.cu": text, "own.cuh": "struct Own { int a; };\n"}
-    with workspace() as space, pytest.raises(CompilationError, match='EIGEN_VERSION_AT_LEAST|"v" is undefined'):
+    with workspace() as space, pytest.raises(CompilationError, match=r'EIGEN_VERSION_AT_LEAST|"v" is undefined'):
         compile_files(tmp_path, files, space, arch="compute_80", toolkit_headers="auto")

@@ -825,6 +825,8 @@ ANEW = {
     + _MAKES % 40
     + "MAKE(k)\n",
     "that the build sets, too": "#undef LAST\n#define LAST 40\n#undef LAST\n" + _MAKES % 40 + "MAKE(k)\n",
+    "that another file defines, too": '#include "h.cuh"\n#undef MAKE\n' + _MAKES % 40 + "MAKE(k)\n",
+    "that another file defines between": _MAKES % 41 + '#include "h.cuh"\nMAKE(k)\n',
     "by another macro": _MAKES % 40 + "#define USE MAKE(k)\nUSE\n#undef MAKE\n" + _MAKES % 41 + "MAKE(other)\n",
 }
 
@@ -835,7 +837,7 @@ def test_macros_that_are_defined_anew(tmp_path: Path, text: str) -> None:
     header = "#undef MAKE\n" + _MAKES % 40
     write(tmp_path, {"k.cu": "#include <string>\n" + text, "h.cuh": header})
     job = make_job(tmp_path, arch="compute_80", toolkit_headers="auto", defines={"FLAG": True, "LAST": "1"})
-    if any(word in text for word in ("#else", "#ifndef", "push_macro", "h.cuh")):
+    if any(word in text for word in ("#else", "#ifndef", "push_macro", '"h.cuh"\nMAKE')):
         with pytest.raises(CompilationError, match="MAKE"):
             compile_alone(job)
     else:

@@ -8,7 +8,8 @@ use, it makes no difference to a kernel which arm is taken, and all of it can go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Collection
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
@@ -30,8 +31,9 @@ class Undecided(NamedTuple):
     """What its arms define or undefine."""
 
 
-def undecided(parser: Parser, line: int, is_host_header: Callable[[str], bool]) -> Undecided | None:
-    """The conditional that asks in that line, if its arms have host code alone."""
+def undecided(parser: Parser, line: int, own: Collection[str]) -> Undecided | None:
+    """The conditional that asks in that line, if its arms have host code alone, and include no header of the project's
+    `own`."""
     chain = _chain(parser, line)
     if chain is None:
         return None
@@ -40,7 +42,7 @@ def undecided(parser: Parser, line: int, is_host_header: Callable[[str], bool]) 
         return None
     directives = [index for index in range(first, last + 1) if parser.tokens[index].kind == DIRECTIVE]
     texts = [parser.tokens[index].text for index in directives]
-    if not all(is_host_header(match[1] or match[2]) for match in map(INCLUDE.match, texts) if match):
+    if any(posixpath.normpath(match[1] or match[2]) in own for match in map(INCLUDE.match, texts) if match):
         return None
     declarations = []
     for made in parser.declarations:

@@ -17,6 +17,7 @@ from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 
 __all__ = ["Declaration", "Parser", "global_variables", "parsed"]
 
+_ENDS = frozenset("{};")
 _KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -432,7 +433,7 @@ class Parser(Brackets):
             made.body, made.head_end = after, after
             made.device = self.carries_space(first, after)
             return made
-        broken = "\n" in self.text[tokens[closed].end : tokens[after].start]
+        broken = "\n" in self.text[tokens[closed].end : tokens[after].start] and not self._is_prefix(first, closed)
         if broken and tokens[after].kind == WORD and shown not in AFTER_PARAMETERS:
             return self._as_macro(first, closed)
         if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}", ";"}:
@@ -440,6 +441,15 @@ class Parser(Brackets):
         if tokens[after].kind == WORD and token.text in self.surroundings.complete:
             return self._as_macro(first, closed)
         return None
+
+    def _is_prefix(self, first: int, closed: int) -> bool:
+        """Whether a use of a macro can only be the beginning of what follows: nothing in it ends a declaration."""
+        around = self.surroundings
+        brought = around.expanded([self.tokens[first].text])
+        macros = [macro for name in brought & around.macros.keys() for macro in around.definitions.get(name, (None,))]
+        plain = all(macro is not None and "##" not in macro.text for macro in macros)
+        given = {token.text for token in self.tokens[first : closed + 1]}
+        return bool(macros) and plain and _ENDS.isdisjoint(brought) and _ENDS.isdisjoint(given)
 
     def _as_macro(self, first: int, last: int) -> Declaration:
         made = Declaration(first, last, "macro", name=self.tokens[first].text, name_at=first, head_end=last + 1)

@@ -34,6 +34,8 @@ class Definitions:
         self._events: dict[str, list[_Event]] = {}
         self._arms: list[tuple[int, _Arms]] = [(0, ())]
         """From which token on which conditionals are around."""
+        self._doors: list[int] = []
+        """Directives by which another definition could come in: includes, and pragmas that bring one back."""
         arms: _Arms = ()
         for index, token in enumerate(tokens):
             if token.kind != DIRECTIVE:
@@ -49,20 +51,23 @@ class Definitions:
                 self._events.setdefault(match[1], []).append(_Event(index, arms, macro_of(match)))
             elif match := UNDEF.match(token.text):
                 self._events.setdefault(match[1], []).append(_Event(index, arms, None))
+            elif name in ("include", "include_next", "import", "pragma"):
+                self._doors.append(index)
             if self._arms[-1][1] != arms:
                 self._arms.append((index, arms))
 
     def at(self, index: int, name: str) -> Sequence[Macro]:
         """The definitions that a use at a token may be of: one, where all are on the way to it; else those of all
         files, where each can be understood."""
-        events = self._events.get(name, ())
+        events = self._events.get(name, [])
         everywhere = self._surroundings.definitions.get(name, ())
-        if len(events) < 2 or self._surroundings.homes.get(name) != 1:
+        alone = self._surroundings.homes.get(name, 0) <= 1
+        before = [event for event in events if event.at < index]
+        if not before or (alone and len(events) < 2):
             return everywhere
         around = next(arms for start, arms in reversed(self._arms) if start <= index)
         if any(event.arms != events[0].arms for event in events) or around[: len(events[0].arms)] != events[0].arms:
             return everywhere
-        before = [event for event in events if event.at < index]
-        if not before:
+        if not alone and any(before[-1].at < door < index for door in self._doors):
             return everywhere
         return () if before[-1].macro is None else (before[-1].macro,)

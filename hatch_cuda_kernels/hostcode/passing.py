@@ -149,7 +149,7 @@ class Pass:
         for index, token in enumerate(parser.tokens):
             if token.kind == DIRECTIVE and index not in dropped and (match := INCLUDE.match(token.text)):
                 name = posixpath.normpath(match[1] or match[2])
-                if index in more or self.is_host_header(name):
+                if index in more or self._is_host_header(name):
                     editor.cut(index, index)
                     self.passed.append(
                         Passing(parser.line(index), "include", name, more.get(index, "a header of the host"))
@@ -201,8 +201,7 @@ class Pass:
         hosts = taken_host_objects(self.parser, declaration) if declaration.kind == "function" else frozenset()
         self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached, hosts))
 
-    def is_host_header(self, name: str) -> bool:
-        """Whether a header is one that only host code uses, and none of the project's."""
+    def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
 
     def _used(

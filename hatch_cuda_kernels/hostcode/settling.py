@@ -242,10 +242,11 @@ class _Amendment:
         the rest of the file and to the others; whether one does."""
         before = len(self.dropped)
         for line, (message, _) in complained.items():
-            found = undecided(self.parser, line, self.state.is_host_header) if _UNDECIDED.search(message) else None
+            found = undecided(self.parser, line, self.state.keep_includes) if _UNDECIDED.search(message) else None
             if found is not None and not self._used_elsewhere(found, others):
                 self.dropped.update(found.directives)
                 self.further.update((made.first, message) for made in found.declarations)
+                self.whole.update(made.first for made in found.declarations)
         return len(self.dropped) > before
 
     def _used_elsewhere(self, found: Undecided, others: Collection[bytes]) -> bool:
