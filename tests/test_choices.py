@@ -67,6 +67,10 @@ def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
         ("#if 0\n#ifdef __NVCC__\n#endif\n#endif\n", None),
         ("#if defined(__linux__) || __unix\n#endif\n", "#if defined(__CUDACC__) || __CUDACC__\n#endif\n"),
         ("#ifdef __linux\n#elif defined __GLIBC__\n#endif\n", "#ifdef __CUDACC__\n#elif defined __CUDACC__\n#endif\n"),
+        (
+            "#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\n#endif\n",
+            "#if defined(__CUDACC__) && 1234 == 1234\n#endif\n",
+        ),
         ("#if __GLIBC__ > 2\n#ifndef _WIN32\n#endif\n#endif\n", None),
         ("#if defined(__linux__) && !defined(__CUDACC_RTC__)\n#endif\n", None),
     ],

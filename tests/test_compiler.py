@@ -326,6 +326,16 @@ TEMPTING = {
     "constructor-of-a-constant": "#include <cstdio>\n"
     "struct Id { int h; constexpr Id(FILE *) : h(40) {} constexpr Id(...) : h(1) {} };\n"
     "constexpr Id id(nullptr);\nconstexpr int chosen = id.h;\n" + USE % "chosen",
+    "operator-of-a-class-that-others-turn-into": "#include <string>\n#include <utility>\nstruct Y { int v; };\n"
+    "struct X { std::string s; X(const Y &); };\nbool operator==(const X &, const X &);\n"
+    "template <class T, class = void> struct same { static constexpr int N = 1; };\n"
+    "template <class T> struct same<T, decltype((void)(std::declval<T>() == std::declval<T>()))> "
+    "{ static constexpr int N = 40; };\n" + USE % "same<Y>::N",
+    "operator-of-any": "#include <string>\n#include <utility>\nstruct Y { int v; };\n"
+    "template <class T> std::string operator==(const T &, const T &);\n"
+    "template <class T, class = void> struct same { static constexpr int N = 1; };\n"
+    "template <class T> struct same<T, decltype((void)(std::declval<T>() == std::declval<T>()))> "
+    "{ static constexpr int N = 40; };\n" + USE % "same<Y>::N",
     "container-from-a-list": "#include <vector>\nstruct Big { int a[10]; };\n"
     "struct C { int n; C(int); C(const std::vector<int> &); };\n__device__ char foo(...);\n__device__ Big foo(C);\n"
     "template <class T> __device__ int g() { return sizeof(foo(T({1, 2}))); }\n" + USE % "g<C>()",
@@ -392,6 +402,13 @@ SHADOWING = {
     "an operator on a stream": "#include <iostream>\n#include <type_traits>\nstruct x { int v; };\n"
     "inline std::ostream &operator<<(std::ostream &o, const x &a) { return o << a.v; }\n"
     "typedef std::enable_if<(sizeof(x) << 1) == 8, int>::type n;\n",
+    "operators of a class template that is gone": "#include <string>\n#include <utility>\n"
+    "template <class T> struct Pool { std::string name; T *next(); };\n"
+    "template <class T, class U> bool operator==(const Pool<T> &, const Pool<U> &) { return true; }\n"
+    "template <class T, class = void> struct same { static constexpr int N = 1; };\n"
+    "template <class T> struct same<T, decltype((void)(std::declval<T>() == std::declval<T>()))> "
+    "{ static constexpr int N = 40; };\nint of_the_host(vendor::Pool p) { return same<int>::N; }\n"
+    "__device__ int asks = same<int>::N;\n",
     "an object": "#include <vector>\nstatic std::vector<float> x;\n",
     "a function that a macro calls": "#include <string>\nvoid n(std::string s) {}\n#define CHECK(s) n(s)\n",
     "what takes a container beside code that asks": "#include <vector>\n#include <type_traits>\n"

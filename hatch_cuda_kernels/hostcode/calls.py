@@ -56,6 +56,8 @@ class Signature(NamedTuple):
     """Whether it takes a stream, which nothing in device code is or becomes."""
     types: frozenset[str] = frozenset()
     """Names of the types that references among its parameters are of: a call has an object of each of them."""
+    deduced: frozenset[str] = frozenset()
+    """Of a template, those of them whose arguments it deduces, to which nothing else is converted."""
 
     def takes(self, count: int | None) -> bool:
         """Whether it may be meant by a call with that many arguments; None is not known."""
@@ -76,6 +78,7 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
         return Signature(0, _ANY, path)
     least = most = 0
     types: set[str] = set()
+    deduced: set[str] = set()
     streams = any(_STREAM.fullmatch(token.text) for token in parser.tokens[opened : parser.match[opened]])
     for part in arguments_of(parser, opened):
         texts = [token.text for token in part]
@@ -87,7 +90,8 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
             most += 1
             least += "=" not in texts
             types.update(_referred(texts))
-    return Signature(least, most, path, streams, frozenset(types))
+            deduced.update(_referred(texts) if declaration.template and "<" in texts else ())
+    return Signature(least, most, path, streams, frozenset(types), frozenset(deduced))
 
 
 _HOST_OBJECT = re.compile(

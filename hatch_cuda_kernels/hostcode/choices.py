@@ -43,8 +43,13 @@ _HAS_INCLUDE = re.compile(r"__has_include\s*\(\s*<([^>\n]+)>\s*\)")
 _KNOWS_NVRTC = "__CUDACC_RTC__"
 _CERTAIN = re.compile(r"\b(?:__NVCC__|__(?:gnu_)?linux(?:__)?|__unix(?:__)?)\b")
 """What nvcc on Linux has as 1, without an include, and NVRTC has not."""
-_ASKED_FOR = re.compile(r"(\bdefined\s*\(?\s*|^\s*(?:#|%:)\s*(?:el)?ifn?def\s+)(__GLIBC__)\b")
-"""What is there with any header of the C library; its value is another."""
+_ASKED_FOR = re.compile(
+    r"(\bdefined\s*\(?\s*|^\s*(?:#|%:)\s*(?:el)?ifn?def\s+)(__GLIBC__|__BYTE_ORDER__|__ORDER_\w+_ENDIAN__)\b"
+)
+"""What is there as well, with another value: `__GLIBC__` comes with any header of the C library."""
+_ORDERS = {"__BYTE_ORDER__": "1234", "__ORDER_LITTLE_ENDIAN__": "1234", "__ORDER_BIG_ENDIAN__": "4321"}
+"""GCC's macros for the order of bytes, which is one for all that CUDA is for."""
+_VALUES = re.compile("|".join(rf"\b{name}\b" for name in _ORDERS))
 
 
 @dataclass
@@ -62,7 +67,7 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
     One that asks for NVRTC, or is inside such a one, stays as its author wrote it; so does one that asks for a macro
     that the files define themselves, the `own`. Lines stay.
     """
-    if not _CERTAIN.search(text) and "__GLIBC__" not in text:
+    if not _CERTAIN.search(text) and not _VALUES.search(text) and "__GLIBC__" not in text:
         return text
     stack: list[_Chain] = []
     asking: list[tuple[Token, str]] = []
@@ -72,8 +77,7 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
             stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
             stack[-1].knows |= _KNOWS_NVRTC in token.text
-            chosen = _CERTAIN.sub(lambda match: match[0] if match[0] in own else "__CUDACC__", token.text)
-            chosen = chosen if "__GLIBC__" in own else _ASKED_FOR.sub(r"\1__CUDACC__", chosen)
+            chosen = _as_chosen(token.text, own)
             stack[-1].asking += [(token, chosen)] if chosen != token.text else []
         elif name == "endif" and stack:
             closed = stack.pop()
@@ -81,6 +85,13 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
     for token, chosen in sorted(asking, key=lambda each: each[0].start, reverse=True):
         text = text[: token.start] + chosen + text[token.end :]
     return text
+
+
+def _as_chosen(directive: str, own: Collection[str]) -> str:
+    """What a directive asks for in the place of that."""
+    chosen = _CERTAIN.sub(lambda match: match[0] if match[0] in own else "__CUDACC__", directive)
+    chosen = _ASKED_FOR.sub(lambda match: match[0] if match[2] in own else f"{match[1]}__CUDACC__", chosen)
+    return _VALUES.sub(lambda match: match[0] if match[0] in own else _ORDERS[match[0]], chosen)
 
 
 @dataclass

@@ -18,6 +18,8 @@ from .tokens import DIRECTIVE, NUMBER, SIGN, STRING, WORD
 __all__ = ["Declaration", "Parser", "global_variables", "parsed"]
 
 _ENDS = frozenset("{};")
+_ATTRIBUTES = frozenset("nodiscard maybe_unused deprecated noreturn __attribute__ __declspec inline __inline__".split())
+"""Words of which a macro on a line of its own belongs to what follows it."""
 _KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -433,7 +435,9 @@ class Parser(Brackets):
             made.body, made.head_end = after, after
             made.device = self.carries_space(first, after)
             return made
-        broken = "\n" in self.text[tokens[closed].end : tokens[after].start] and not self._is_prefix(first, closed)
+        broken = "\n" in self.text[tokens[closed].end : tokens[after].start] and not self._is_attribute_alone(
+            first, closed
+        )
         if broken and tokens[after].kind == WORD and shown not in AFTER_PARAMETERS:
             return self._as_macro(first, closed)
         if tokens[after].kind == WORD and shown not in AFTER_PARAMETERS and known and known & {"{", "}", ";"}:
@@ -442,14 +446,15 @@ class Parser(Brackets):
             return self._as_macro(first, closed)
         return None
 
-    def _is_prefix(self, first: int, closed: int) -> bool:
-        """Whether a use of a macro can only be the beginning of what follows: nothing in it ends a declaration."""
-        around = self.surroundings
+    def _is_attribute_alone(self, first: int, closed: int) -> bool:
+        """Whether a use of a macro on a line of its own is an attribute of the function that follows."""
+        around, after = self.surroundings, self.tokens[self.next_of(closed)].text
         brought = around.expanded([self.tokens[first].text])
         macros = [macro for name in brought & around.macros.keys() for macro in around.definitions.get(name, (None,))]
         plain = all(macro is not None and "##" not in macro.text for macro in macros)
         given = {token.text for token in self.tokens[first : closed + 1]}
-        return bool(macros) and plain and _ENDS.isdisjoint(brought) and _ENDS.isdisjoint(given)
+        heads = after not in around.macros and after not in ("namespace", "extern", "using", "class", "struct", "enum")
+        return heads and plain and not brought.isdisjoint(_ATTRIBUTES) and _ENDS.isdisjoint(brought | given)
 
     def _as_macro(self, first: int, last: int) -> Declaration:
         made = Declaration(first, last, "macro", name=self.tokens[first].text, name_at=first, head_end=last + 1)

@@ -217,6 +217,8 @@ def uncovering(
                 continue
             elif passing.hosts - rest.used and not convert and rest.asked.keys().isdisjoint(names):
                 continue  # nothing that is left has what a call would have to give it
+            elif passing.signature is not None and passing.signature.deduced - rest.used:
+                continue  # nor an object of a class template that is gone
             else:
                 passing_kind = passing.kind
             made = pasted if passing.signature is None else called
