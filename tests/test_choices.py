@@ -254,6 +254,16 @@ DECISIVE = {
     "a function of the device": ("", "__device__ int v() { return 3; }", "__device__ int v() { return 40; }", ""),
     "a constant": ("", "constexpr int v = 3;", "constexpr int v = 40;", "__device__ int w = v;"),
     "a part of a class": ("struct S { int a;\n", "int b;", "", "};\n__device__ S s;"),
+    "names of a namespace": (
+        "__device__ int v();\nnamespace a { __device__ int v(char); }\n",
+        "using namespace a;",
+        "",
+        "__device__ int w = sizeof(v('a'));",
+    ),
+    "an enumeration": ("", "enum { v = 3 };", "enum { v = 40 };", "__device__ int w = v;"),
+    "an assertion": ("", 'static_assert(sizeof(int) == 8, "too small");', "", ""),
+    "a layout": ("", "#pragma pack(push, 1)", "", "struct S { char a; int b; };\n__device__ S s;"),
+    "an error": ("", "#error too old", "", ""),
     "a header of the project": ("", '#include "own.cuh"', "", ""),
 }
 

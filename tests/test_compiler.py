@@ -848,7 +848,13 @@ ANEW = {
 }
 
 
-@pytest.mark.parametrize("text", ANEW.values(), ids=ANEW)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(t, id=name, marks=() if "arm" in name or "file" in name else pytest.mark.slow)
+        for name, t in ANEW.items()
+    ],
+)
 def test_macros_that_are_defined_anew(tmp_path: Path, text: str) -> None:
     """A kernel comes from the definition that is in force at the use, or the file is refused."""
     header = "#undef MAKE\n" + _MAKES % 40

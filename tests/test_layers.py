@@ -100,7 +100,7 @@ ARROWS = {
     "hostcode.passing": "calls choices declarations editing expansion launches names surroundings tokens verdicts",
     "hostcode.prelude": "passing tokens",
     "hostcode.pasting": "surroundings tokens",
-    "hostcode.probing": "declarations editing hosttypes mentions passing sites strangers surroundings tokens",
+    "hostcode.probing": "choices declarations editing hosttypes mentions passing sites strangers surroundings tokens",
     "hostcode.reach": "calls names pasting surroundings units verdicts",
     "hostcode.settling": "complaints conditionals declarations names passing reach surroundings tokens",
     "hostcode.sites": "declarations surroundings tokens",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from .tokens import DEAD, DIRECTIVE, SIGN, directive_name, tokenize
@@ -58,10 +59,7 @@ class Brackets:
                 elif name == "endif" and conditionals:
                     entry = conditionals.pop()
                     if entry[3]:
-                        others = stack
-                        while others is not None and others is not entry[0] and others is not entry[1]:
-                            self.twins += [] if others[0] in self.match else [others[0]]
-                            others = others[1]  # type: ignore[assignment]
+                        self.twins += self._left_open(stack, entry)
                         stack = entry[1]  # type: ignore[assignment]
             elif token.kind == SIGN:
                 if token.text in "([{":
@@ -77,6 +75,16 @@ class Brackets:
         while stack is not None:  # never closed: from the outermost of them on, nothing is understood
             self.limit = min(self.limit, stack[0])
             stack = stack[1]  # type: ignore[assignment]
+
+    def _left_open(self, stack: object, entry: Sequence[object]) -> Iterator[int]:
+        """The brackets that the last arm of a conditional opened, and left for what follows to close."""
+        around, before = {id(entry[1])}, entry[0]
+        while isinstance(before, tuple):
+            around.add(id(before))
+            before = before[1]
+        while isinstance(stack, tuple) and id(stack) not in around:
+            yield from () if stack[0] in self.match else (stack[0],)
+            stack = stack[1]
 
     def next_of(self, index: int) -> int:
         """The next token after `index` that is no directive."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .names import HOST_HEADERS
 from .tokens import DEFINE, DIRECTIVE, Token, directive_name, tokenize
 
-__all__ = ["as_nvcc_chooses", "host_choices"]
+__all__ = ["as_chosen", "as_nvcc_chooses", "host_choices"]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
@@ -77,7 +77,7 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
             stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
             stack[-1].knows |= _KNOWS_NVRTC in token.text
-            chosen = _as_chosen(token.text, own)
+            chosen = as_chosen(token.text, own)
             stack[-1].asking += [(token, chosen)] if chosen != token.text else []
         elif name == "endif" and stack:
             closed = stack.pop()
@@ -87,7 +87,7 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
     return text
 
 
-def _as_chosen(directive: str, own: Collection[str]) -> str:
+def as_chosen(directive: str, own: Collection[str]) -> str:
     """What a directive asks for in the place of that."""
     chosen = _CERTAIN.sub(lambda match: match[0] if match[0] in own else "__CUDACC__", directive)
     chosen = _ASKED_FOR.sub(lambda match: match[0] if match[2] in own else f"{match[1]}__CUDACC__", chosen)

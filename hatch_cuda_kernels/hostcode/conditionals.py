@@ -18,6 +18,10 @@ from .tokens import DEFINE, DIRECTIVE, INCLUDE, UNDEF, directive_name
 __all__ = ["Undecided", "undecided"]
 
 
+_NAMED = frozenset("function class variable alias macro".split())
+"""What can go by its name alone: nothing that asserts, enumerates or brings other names into sight."""
+
+
 class Undecided(NamedTuple):
     """A conditional with all of its arms."""
 
@@ -44,10 +48,13 @@ def undecided(parser: Parser, line: int, own: Collection[str]) -> Undecided | No
     texts = [parser.tokens[index].text for index in directives]
     if any(posixpath.normpath(match[1] or match[2]) in own for match in map(INCLUDE.match, texts) if match):
         return None
+    if any(directive_name(text) in ("pragma", "error", "warning") for text in texts):
+        return None
     declarations = []
     for made in parser.declarations:
         if made.kind != "scope" and made.first < last and made.last > first:
-            if made.first < first or made.last > last:
+            directs = made.kind == "alias" and parser.is_at(parser.next_of(made.first), "namespace")
+            if made.first < first or made.last > last or directs or made.kind not in _NAMED:
                 return None
             declarations.append(made)
     macros = {match[1] for text in texts if (match := DEFINE.match(text) or UNDEF.match(text))}

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from .choices import as_chosen
 from .declarations import Declaration, Parser
 from .editing import Editor
 from .hosttypes import OF_PROBES, REGISTRY, declarations, members_of_tensors
@@ -334,14 +335,14 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
             continue
         plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
         plain = _THROWS.sub(r"\1(void)", plain)
-        plain = _without_bodies(as_nvcc_sees(plain), parser.surroundings)
+        plain = _without_bodies(as_nvcc_sees(plain, parser.surroundings.macros), parser.surroundings)
         if plain != token.text:
             editor.cut(index, index, plain)
 
 
-def as_nvcc_sees(directives: str) -> str:
-    """Directives that ask for what nvcc has for the host."""
-    return _ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], directives)
+def as_nvcc_sees(directives: str, own: Collection[str] = ()) -> str:
+    """Directives that ask for what nvcc has for the host, but where the files define that themselves."""
+    return _ASKED_OF_NVCC.sub(lambda match: _OF_NVCC[match[0]], as_chosen(directives, own))
 
 
 def _without_bodies(directive: str, surroundings: Surroundings) -> str:
