@@ -173,6 +173,18 @@ _CAUSES = {
     ),
     r"(?:texture|surface) is not a template|identifier \"(?:texture|surface)\"": _NO_REFERENCES,
     r"--device-int128": "set options.device-int128 = true: nvcc for Linux has 128-bit integers unasked, NVRTC has not",
+    r"requires at least C\+\+ ?\d\d": (
+        "the C++ library of device code is CUDA's own, which needs a newer standard than the host's library; set "
+        'options.std = "c++17", or a later one'
+    ),
+    r"#error directive: [^\n]*(?:extended[- ]lambda|expt-extended-lambda)": (
+        "NVRTC has no --extended-lambda, for which nvcc defines a macro; where the file has such lambdas for host code "
+        "alone, define that: defines = { __CUDACC_EXTENDED_LAMBDA__ = true }"
+    ),
+    r"static and nonstatic member functions with same parameter types cannot be overloaded": (
+        "nvcc tells such templates apart by what they are constrained with, and NVRTC does not; give one of them "
+        "another template parameter, class = void"
+    ),
     r"annotation on lambda is not allowed": (
         "NVRTC has no extended lambdas (nvcc's --extended-lambda); inside a kernel leave the annotation out, for a "
         "lambda there is device code; elsewhere write a struct with a __device__ operator()"

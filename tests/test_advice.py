@@ -51,10 +51,23 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ("sm_80", BODY.format("__int128 a = *p; *p = a * a;"), "options.device-int128 = true"),
         ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
+        ("sm_80", "#error libcu++ requires at least C++ 17\n" + KERNEL, 'options.std = "c..17"'),
+        (
+            "sm_80",
+            '#error "nvcc flag --expt-extended-lambda is required"\n' + KERNEL,
+            "__CUDACC_EXTENDED_LAMBDA__ = true",
+        ),
+        (
+            "sm_80",
+            "template <int> struct A;\n"
+            "template <int N> struct S { template <int M = N> __device__ static typename A<M>::t f();\n"
+            "template <int M = N> __device__ typename A<M>::u f() const; };\n" + KERNEL,
+            "class = void",
+        ),
     ],
     ids=(
         "suffix family newer lambda launch constexpr std include macro lower texture surface function int128 "
-        "host-header missing"
+        "host-header missing standard lambdas static"
     ).split(),
 )
 def test_hints(tmp_path: Path, arch: str, source: str, hint: str) -> None:
