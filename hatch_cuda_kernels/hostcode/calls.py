@@ -97,7 +97,7 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
 _HOST_OBJECT = re.compile(
     r"(?:const )?(?::: )?(?:"
     r"std :: (?P<container>(?:forward_)?list|vector|deque|(?:unordered_)?(?:multi)?(?:map|set)) < .* >+"
-    r"|std :: (?P<stream>(?:basic_)?[io]{1,2}stream)(?: < .* >+)?|(?:at|torch) :: (?P<tensor>Tensor)"
+    r"|std :: (?P<stream>(?:basic_)?[io]{1,2}stream)(?: < .* >+)?|(?:at|torch(?: :: stable)?) :: (?P<tensor>Tensor)"
     r")(?: const)?(?: &{1,2})?(?: \w+)?"
 )
 

@@ -96,7 +96,7 @@ HOST_MACROS = re.compile(
     r"PYBIND11_MODULE|PYBIND11_EMBEDDED_MODULE|NB_MODULE|(?:STD_|STABLE_)?TORCH_LIBRARY\w*|REGISTER_EXTENSION"
     r"|PyMODINIT_FUNC|TEST(?:_F|_P)?|TYPED_TEST(?:_SUITE)?|TEST_CASE|INSTANTIATE_TEST_(?:SUITE|CASE)_P|BENCHMARK\w*"
     r"|NVBENCH_BENCH\w*|XLA_FFI_DEFINE_HANDLER\w*|REGISTER_(?:OP|KERNEL_BUILDER)|DEFINE_\w*FLAG\w*"
-    r"|DEFINE_(?:bool|int32|int64|uint64|double|string)|main|wmain|_tmain"
+    r"|TVM_FFI_[A-Z_]+|DEFINE_(?:bool|int32|int64|uint64|double|string)|main|wmain|_tmain"
 )
 """Macros of host libraries that stand for declarations."""
 
@@ -104,7 +104,7 @@ HOST_HEADERS = re.compile(
     r"""
     (?:torch|ATen|c10|caffe2|pybind11|nanobind|THC|TH|boost|gtest|gmock|catch2|benchmark|nvbench|sanitizer|google|opencv2|opencv|absl|grpc|glog
       |gflags|fmt|spdlog|sys|netinet|arpa|linux|GL|GLFW|X11|mpi|tbb|omp|nvtx3|tensorflow|xla|jaxlib|paddle|c10d|range
-      |Eigen|nlohmann|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
+      |Eigen|nlohmann|tvm|rapidjson|cereal|yaml-cpp|npp|EGL|GLES\d*)(?:/.*)?
     |(?:d3d|dxgi|D3D)\w*\.h
     |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/(?!vector_base\.h)).*
     |cub/(?:cub\.cuh|util_allocator\.cuh|device/.*)
@@ -131,7 +131,7 @@ HOST_HEADERS = re.compile(
 
 HOST_LIBRARIES = re.compile(
     r"fmt/(?:args|base|chrono|color|compile|core|format|format-inl|os|ostream|printf|ranges|std|xchar)\.h"
-    r"|(?:spdlog|nlohmann|gtest|gmock|catch2|pybind11|nanobind|absl|glog|gflags|rapidjson|cereal|yaml-cpp|opencv2)/.+"
+    r"|(?:tvm/ffi|spdlog|nlohmann|gtest|gmock|catch2|pybind11|nanobind|absl|glog|gflags|rapidjson|cereal|yaml-cpp|opencv2)/.+"
 )
 """Headers of the host even where a project has them in its tree: of libraries that have no device code."""
 
