@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from .errors import numbered
 from .installed import INSTALLED
@@ -23,18 +23,35 @@ _LIMITS = re.compile(rb"(?:#|%:)[ \t]*include[ \t]*<(?:cfloat|float\.h)>")
 _FLOATING = re.compile(r"(?:FLT|L?DBL)_")
 
 
-def caveats(job: CompileJob, texts: Mapping[str, bytes], *, as_written: bool = False) -> Iterator[str]:
-    """Warnings where files of the project, as they were compiled, mean something else to nvcc, or may."""
+_OF_LIBCUXX = re.compile(r"cuda\s*::\s*std\s*::\s*(?:__\w+\s*::\s*)*")
+_PUT_ASIDE = re.compile(rb"p(?:ush|op)_macro\b")
+
+
+def caveats(
+    job: CompileJob, texts: Mapping[str, bytes], *, as_written: bool = False, expressions: Collection[str] = ()
+) -> Iterator[str]:
+    """Warnings where files of the project, as they were compiled, mean something else to nvcc, or may.
+
+    `expressions` are the instances that were compiled with them.
+    """
     own = {label: text for label, text in texts.items() if not label.startswith(f"{INSTALLED}/")}
+    aside = [label for label, text in own.items() if _PUT_ASIDE.search(text)]
+    if aside:
+        yield numbered(
+            f"{job}: NVRTC does not know #pragma push_macro and pop_macro, and goes on with the macro as it is then; "
+            "where kernels depend on it, write #undef and #define:",
+            aside[:6],
+        )
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
         return
-    from .hostcode import host_choices, names_integers, other_integers, other_layouts
+    from .hostcode import Uses, host_choices, names_integers, other_integers, other_layouts
 
+    used = Uses(own.values())
     has_limits = any(_LIMITS.search(text) for text in own.values())
     choices = [
         f"{label}({line}): {macro}"
         for label, text in own.items()
-        for line, macro in host_choices(text, as_written=as_written)
+        for line, macro in host_choices(text, as_written=as_written, used=used)
         if not (has_limits and _FLOATING.match(macro))
     ]
     if choices:
@@ -46,6 +63,10 @@ def caveats(job: CompileJob, texts: Mapping[str, bytes], *, as_written: bool = F
     if as_written:
         return
     layouts = [f"{label}({line}): {name}" for label, text in own.items() for line, name in other_layouts(text)]
+    if any(_OF_LIBCUXX.search(text) for text in expressions):  # which may stand for the host's in a launch
+        hosts = {name for file in job.unit.closure.files.values() for _, name in other_layouts(file.data)}
+        shown = {text: _OF_LIBCUXX.sub("std::", f"{text};").encode() for text in expressions}
+        layouts += [f"{text}: {name}" for text in shown for _, name in other_layouts(shown[text]) if name in hosts]
     if layouts:
         yield numbered(
             f"{job}: in device code these types are those of cuda::std, whose size, alignment or order of members is "

@@ -45,7 +45,7 @@ from .refusals import (
     check_pragmas,
     found_unasked,
 )
-from .scanning import without_comments
+from .scanning import directives, without_comments
 from .sources import join_label
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
@@ -180,7 +180,7 @@ def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -
         warnings=(
             *_of_what_stays(trial.image.warnings, read.values(), texts.values(), around),
             *trial.instances.left_open(job, trial.image.reads.files),
-            *caveats(job, {label: found.data for label, found in read.items()}),
+            *caveats(job, {label: found.data for label, found in read.items()}, expressions=expressions),
         ),
     )
 
@@ -318,18 +318,38 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
 def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
     """Label of each file -> the headers, as it spells them, that are files of the project -> their labels.
 
-    Those of libraries of the host in its tree are none of them.
+    Those of libraries of the host in its tree are none of them, unless a conditional of another file asks for a macro
+    that they define.
     """
     found: dict[str, dict[str, list[str]]] = {}
+    libraries: dict[str, dict[str, list[str]]] = {}
     for label, file in unit.closure.files.items():
         for include in file.scan.includes:
-            if HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling)):
-                continue
             folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
             labels = [join_label(folder, include.spelling) for folder in folders]
             if there := [each for each in labels if each is not None and each in unit.closure.files]:
-                found.setdefault(label, {})[include.spelling] = there
+                of_host = HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling))
+                (libraries if of_host else found).setdefault(label, {})[include.spelling] = there
+    if libraries and _asks_for(unit, libraries):
+        for label, spelled in libraries.items():
+            found.setdefault(label, {}).update(spelled)
     return found
+
+
+_DEFINED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
+_ASKED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if[^\n]*", re.MULTILINE)
+
+
+def _asks_for(unit: Unit, libraries: Mapping[str, Mapping[str, Collection[str]]]) -> bool:
+    """Whether a conditional elsewhere asks for a macro that files of these headers' folders define."""
+    there = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
+    folders = {posixpath.dirname(label) for label in there}
+    lines = {label: directives(file.data) for label, file in unit.closure.files.items()}
+    inside = {label for label in lines if label in there or posixpath.dirname(label) in folders}
+    defined = {name for label in inside for name in _DEFINED.findall(lines[label])}
+    outside = [text for label, text in lines.items() if label not in inside]
+    asked = {word for text in outside for line in _ASKED.findall(text) for word in re.findall(rb"\w+", line)}
+    return not asked.isdisjoint(defined)
 
 
 def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> None:

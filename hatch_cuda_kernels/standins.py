@@ -483,8 +483,9 @@ def standins() -> Mapping[str, bytes]:
     texts.update({header: (_COMMON + body if header.endswith(".h") else body) for header, body in _c_headers().items()})
     found = {}
     for header in sorted(texts):
-        # The line directive keeps the folder of a compile out of line tables and messages.
-        found[header] = (texts[header] if header in _EACH_TIME else f"#pragma once\n{texts[header]}").encode()
+        # One may be included in a block of `extern "C"`, where a header of C would be fine.
+        once = f'#pragma once\nextern "C++" {{\n{texts[header]}}}\n'
+        found[header] = (texts[header] if header in _EACH_TIME else once).encode()
     return found
 
 

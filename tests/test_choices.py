@@ -284,3 +284,51 @@ def test_conditionals_that_make_a_difference(tmp_path: Path, parts: tuple[str, .
     files = {"k.cu": text, "own.cuh": "struct Own { int a; };\n"}
     with workspace() as space, pytest.raises(CompilationError, match=r'EIGEN_VERSION_AT_LEAST|"v" is undefined'):
         compile_files(tmp_path, files, space, arch="compute_80", toolkit_headers="auto")
+
+
+ELSEWHERE = {
+    "a value": ({"c.h": "#ifdef __GNUC__\n#define VAL 42\n#else\n#define VAL 52\n#endif\n"}, "VAL", "c.h(1): __GNUC__"),
+    "a switch": (
+        {"c.h": "#if defined(__GNUC__)\n#define WIDE 1\n#else\n#define WIDE 0\n#endif\n"},
+        "\n#if WIDE\n1\n#else\n2\n#endif\n",
+        "c.h(1): __GNUC__",
+    ),
+    "a header": (
+        {"c.h": '#ifdef __GNUC__\n#include "a.h"\n#endif\n#ifndef W\n#define W 5\n#endif\n', "a.h": "#define W 4\n"},
+        "W",
+        "c.h(1): __GNUC__",
+    ),
+    "nothing": (
+        {"c.h": "#ifdef __GNUC__\n#define OTHER 1\n#endif\n#ifndef OTHER\n#define OTHER 2\n#endif\n"},
+        "7",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("host", ["void h() { std::vector<int> v; }\n", ""], ids=["host", "as-written"])
+@pytest.mark.parametrize(("files", "value", "told"), ELSEWHERE.values(), ids=ELSEWHERE)
+def test_choices_in_other_files(tmp_path: Path, files: dict[str, str], value: str, told: str | None, host: str) -> None:
+    """A choice that a header makes for another file is told of, with the line of the header."""
+    include = "#include <vector>\n" if host else ""
+    text = f'{include}#include "c.h"\n{host}__global__ void k(int *p) {{ *p = {value}; }}\n'
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text, **files}, space, toolkit_headers="auto")
+    assert any(told in warning for warning in image.warnings) if told else not image.warnings
+
+
+def test_macros_put_aside(tmp_path: Path) -> None:
+    """NVRTC goes on with the macro as it is after `#pragma push_macro` and what follows: that is said."""
+    text = '#define V 1\n#pragma push_macro("V")\n#undef V\n#define V 2\n#pragma pop_macro("V")\n'
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text + "__global__ void k(int *p) { *p = V; }\n"}, space)
+    assert any("push_macro" in warning and "k.cu" in warning for warning in image.warnings)
+
+
+def test_layout_of_an_instance(tmp_path: Path) -> None:
+    """A type of the library that only a launch names is warned of."""
+    text = "#include <complex>\n#include <vector>\ntemplate <class T> __global__ void k(T *p) { *p = T(1); }\n"
+    text += "void run(std::complex<float> *p, std::vector<int> v) { k<<<1, 1>>>(p); }\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto")
+    assert any("complex" in warning and "alignment" in warning for warning in image.warnings), image.kernels

@@ -524,3 +524,26 @@ def test_headers_that_only_a_build_makes(tmp_path: Path) -> None:
     )
     image = compiled(tmp_path, text)
     assert set(image.kernels) == {"scale<float>"} and not image.warnings
+
+
+BARE = {
+    "a body": "#define ALL kt<1><<<1, 1>>>(p); kt<2><<<1, 1>>>(p);\nvoid l(int *p) { ALL }\n",
+    "a body in a macro": "#define ONE kt<1><<<1, 1>>>(p);\n#define TWO(n) ONE kt<n><<<1, 1>>>(p);\n"
+    "void l(int *p) { TWO(2) }\n",
+    "a body beside a launch": "#define ONE kt<1><<<1, 1>>>(p);\nvoid l(int *p) { ONE\nkt<2><<<1, 1>>>(p); }\n",
+}
+
+
+@pytest.mark.parametrize("host", BARE.values(), ids=BARE)
+def test_launches_in_macros_without_arguments(tmp_path: Path, host: str) -> None:
+    """A launch that a macro without arguments brings asks for its instance."""
+    text = "#include <vector>\ntemplate <int N> __global__ void kt(int *p) { *p = N; }\n" + host
+    image = compiled(tmp_path, text + "__global__ void other(int *p) { *p = 1; }\nvoid h() { std::vector<int> v; }\n")
+    assert set(image.kernels) == {"kt<1>", "kt<2>", "other"}
+
+
+def test_templates_whose_head_is_a_macro(tmp_path: Path) -> None:
+    """A kernel is a template also where a macro has the word."""
+    text = "#include <vector>\n#define TPL template <class T>\nTPL __global__ void k(T *p) { *p = T(4); }\n"
+    text += "void h(std::vector<float> v, int *p) { k<<<1, 1>>>(v.data()); k<<<1, 1>>>(p); }\n"
+    assert set(compiled(tmp_path, text).kernels) == {"k<float>", "k<int>"}

@@ -94,3 +94,19 @@ def test_a_file_that_only_looks_unread(tmp_path: Path) -> None:
         'const char *end = R"(\n#endif\n)";\n' + KERNEL
     )
     assert value_of(compile_alone(job_of(tmp_path, text, one="#define VALUE 5.0f\n")), "40A00000")
+
+
+LIBRARY = "#pragma once\n#include <vector>\n#define JSON_TILE 16\ninline void dump(std::vector<int>) {}\n"
+
+
+def test_libraries_of_the_host_in_the_tree(tmp_path: Path) -> None:
+    """A library of the host is passed over where a project has it, unless a conditional asks for a macro of it."""
+    text = '#include "nlohmann/json.hpp"\nvoid h() { dump({}); }\n__global__ void k(int *p) { *p = %s; }\n'
+    write(tmp_path, {"k.cu": text % "40", "nlohmann/json.hpp": LIBRARY + "int host(fmt::nothing::here) { throw 1; }\n"})
+    image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+    assert "nlohmann/json.hpp" in {omission.name for omission in image.passed_over}
+    asking = "#ifndef JSON_TILE\n#define JSON_TILE 32\n#endif\n"
+    text = text.replace("void h()", asking + "void h()") % "JSON_TILE"
+    write(tmp_path, {"k.cu": text, "nlohmann/json.hpp": LIBRARY})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert b", 16;" in image.data

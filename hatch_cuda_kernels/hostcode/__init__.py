@@ -29,7 +29,7 @@ PASSING_VERSION in plan.py.
 
 from __future__ import annotations
 
-from .choices import as_nvcc_chooses, host_choices
+from .choices import Uses, as_nvcc_chooses, host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
 from .fragments import mark_fragments
@@ -62,6 +62,7 @@ __all__ = [
     "Probe",
     "Settled",
     "Surroundings",
+    "Uses",
     "as_nvcc_chooses",
     "as_nvcc_sees",
     "complaints",

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .names import HOST_HEADERS
-from .tokens import DEFINE, DIRECTIVE, Token, directive_name, tokenize
+from .tokens import DEFINE, DIRECTIVE, INCLUDE, Token, directive_name, tokenize
 
-__all__ = ["as_chosen", "as_nvcc_chooses", "host_choices"]
+__all__ = ["Uses", "as_chosen", "as_nvcc_chooses", "host_choices"]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
@@ -30,7 +31,7 @@ _OF_COMPILERS = r"""
 has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""
 _OF_HEADERS = r"""
     MAXFLOAT|SNANF?|M_\w+f|FP_(?:NAN|INFINITE|ZERO|NORMAL|SUBNORMAL|ILOGB\w+)|MATH_ERR\w+|math_errhandling
-    |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
+    |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|EXIT_(?:SUCCESS|FAILURE)|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
     |(?:PATH|NAME|IOV|SSIZE|HOST_NAME)_MAX|PIPE_BUF|LONG_LONG_M(?:AX|IN)|(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_WIDTH
     |WORD_BIT|LONG_BIT|MB_(?:LEN|CUR)_MAX|_*(?:BYTE_ORDER|(?:LITTLE|BIG)_ENDIAN)|__WORDSIZE
     |__GLIBC(?:XX|_MINOR)?__|_GLIBCXX_\w+|__USE_(?:GNU|MISC|POSIX|XOPEN|ISOC)\w*|CUDA_DOUBLE_MATH_FUNCTIONS
@@ -117,9 +118,33 @@ def _chooses_by(directive: str, macros: re.Pattern[str]) -> str | None:
     return next((f"__has_include(<{header}>)" for header in asked if HOST_HEADERS.fullmatch(header)), None)
 
 
-def host_choices(data: bytes, *, as_written: bool = False) -> Iterator[tuple[int, str]]:
-    """Line and question of each conditional of that kind which has code in what is left of a file, or a macro that the
-    code uses.
+class Uses:
+    """Which macros the texts of some files use, other than where they define them or ask whether they are defined."""
+
+    def __init__(self, texts: Collection[bytes]) -> None:
+        self._texts = texts
+
+    @cached_property
+    def _lines(self) -> str:
+        joined = "\n".join(text.decode("latin-1") for text in self._texts)
+        return _COMMENT.sub(" ", _SPLICE.sub(" ", joined))
+
+    def __contains__(self, name: object) -> bool:
+        for match in re.finditer(rf"\b{name}\b", self._lines):
+            before = self._lines[self._lines.rfind("\n", 0, match.start()) + 1 : match.start()]
+            if not _ASKS_OR_DEFINES.fullmatch(before):
+                return True
+        return False
+
+
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ASKS_OR_DEFINES = re.compile(r"\s*(?:#|%:)\s*(?:define|undef|(?:el)?ifn?def|(?:el)?if\s*!?\s*defined\s*\(?)\s*")
+
+
+def host_choices(data: bytes, *, as_written: bool = False, used: Uses | None = None) -> Iterator[tuple[int, str]]:
+    """Line and question of each conditional of that kind which has code in what is left of a file, a header of the
+    project, or a macro that is `used` in this file or another.
 
     One that asks for NVRTC knows what it does. A file that compiles as it is written has its headers as it includes
     them; there only macros of the compilers count.
@@ -129,7 +154,7 @@ def host_choices(data: bytes, *, as_written: bool = False) -> Iterator[tuple[int
     if _chooses_by(text, macros) is None:
         return
     tokens = tokenize(text)
-    words = {token.text for token in tokens if token.kind != DIRECTIVE}
+    words = Uses([data]) if used is None else used
     stack: list[_Open] = []
     for token in tokens:
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
@@ -146,4 +171,6 @@ def host_choices(data: bytes, *, as_written: bool = False) -> Iterator[tuple[int
                 stack[-1].code = True
         elif stack:
             match = DEFINE.match(token.text) if name == "define" else None
-            stack[-1].code |= name is None or (match is not None and match[1] in words)
+            include = INCLUDE.match(token.text) if name and name.startswith("include") else None
+            read = include is not None and not HOST_HEADERS.fullmatch(include[1] or include[2])
+            stack[-1].code |= name is None or read or (match is not None and match[1] in words)

@@ -18,7 +18,7 @@ from .tokens import DEFINE, DIRECTIVE, INCLUDE, UNDEF, directive_name
 __all__ = ["Undecided", "undecided"]
 
 
-_NAMED = frozenset("function class variable alias macro".split())
+_NAMED = frozenset("function class variable macro".split())
 """What can go by its name alone: nothing that asserts, enumerates or brings other names into sight."""
 
 
@@ -53,8 +53,7 @@ def undecided(parser: Parser, line: int, own: Collection[str]) -> Undecided | No
     declarations = []
     for made in parser.declarations:
         if made.kind != "scope" and made.first < last and made.last > first:
-            directs = made.kind == "alias" and parser.is_at(parser.next_of(made.first), "namespace")
-            if made.first < first or made.last > last or directs or made.kind not in _NAMED:
+            if made.first < first or made.last > last or made.kind not in _NAMED:
                 return None
             declarations.append(made)
     macros = {match[1] for text in texts if (match := DEFINE.match(text) or UNDEF.match(text))}

@@ -61,7 +61,8 @@ def mentions(files: Mapping[str, bytes], surroundings: Surroundings) -> list[Men
         for declaration in file.parser.declarations:
             if not is_kernel(declaration, surroundings) or declaration.name in surroundings.macros:
                 continue
-            if declaration.template or _is_abbreviated(file.parser, declaration):
+            made_by_macro = "template" in surroundings.expanded(declaration.words)
+            if declaration.template or made_by_macro or _is_abbreviated(file.parser, declaration):
                 kernels.setdefault(declaration.name, _Kernel()).add(file, declaration)
             else:
                 plain.add(declaration.name)
@@ -107,8 +108,9 @@ def _loose(files: Sequence[File], surroundings: Surroundings, known: Collection[
         if token.kind == DIRECTIVE and (match := DEFINE.match(token.text))
     ]
     pasting = surroundings.reaching({match[1] for match in defined if "##" in match[3]})
+    bare = surroundings.reaching({match[1] for match in defined if not match[2] and "<<<" in match[3]})
     launching = surroundings.reaching({"<<<"})
-    macros = launching if made else launching & pasting
+    macros = launching if made else launching & (pasting | bare)
     for file in files:
         parser = file.parser
         opening = {closed: opened for opened, closed in parser.match.items()}

@@ -11,7 +11,9 @@ from .tokens import code_of
 
 __all__ = ["names_integers", "other_integers", "other_layouts"]
 
-_LAYOUT = re.compile(r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|array\s*<[^;<>{}()]{0,200},\s*0\s*>)(?!\w)")
+_LAYOUT = re.compile(
+    r"(?<![\w:])(?:::\s*)?std\s*::\s*(complex|tuple|max_align_t|array\s*<[^;<>{}()]{0,200},\s*0\s*>)(?!\w)"
+)
 _FAST = re.compile(r"(?<![\w:])(?:(?:::\s*)?std\s*::\s*|::\s*)?(u?int_fast(?:16|32)_t)(?!\w)")
 """Eight bytes with the host's library on Linux, two and four with libcu++."""
 _INTEGER = re.compile(r"\bu?int(?:64|ptr|max|_least64|_fast(?:16|32|64))_t\b")
