@@ -277,7 +277,13 @@ def test_conditionals_that_make_no_difference(tmp_path: Path, parts: tuple[str, 
     assert set(image.kernels) == {"k"} and b", 40;" in image.data
 
 
-@pytest.mark.parametrize("parts", DECISIVE.values(), ids=DECISIVE)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(parts, id=name, marks=() if number % 3 == 0 else pytest.mark.slow)
+        for number, (name, parts) in enumerate(DECISIVE.items())
+    ],
+)
 def test_conditionals_that_make_a_difference(tmp_path: Path, parts: tuple[str, ...]) -> None:
     """Where an arm has anything that device code could see, the question is the author's to answer."""
     text = ASKED_OF_A_HEADER % parts + "__global__ void k(int *p) { *p = 40; }\nvoid f() { k<<<1, 1>>>(0); }\n"
@@ -306,7 +312,13 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("host", ["void h() { std::vector<int> v; }\n", ""], ids=["host", "as-written"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        pytest.param("void h() { std::vector<int> v; }\n", id="host"),
+        pytest.param("", id="as-written", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(("files", "value", "told"), ELSEWHERE.values(), ids=ELSEWHERE)
 def test_choices_in_other_files(tmp_path: Path, files: dict[str, str], value: str, told: str | None, host: str) -> None:
     """A choice that a header makes for another file is told of, with the line of the header."""

@@ -643,7 +643,13 @@ def test_declarations_of_several_things(tmp_path: Path, text: str) -> None:
     assert b", 40;" in compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto")).data
 
 
-@pytest.mark.parametrize("text", TEMPTING.values(), ids=TEMPTING)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name, marks=() if number % 3 == 0 else pytest.mark.slow)
+        for number, (name, text) in enumerate(TEMPTING.items())
+    ],
+)
 def test_another_declaration_never_takes_over(tmp_path: Path, text: str) -> None:
     """Where a declaration of the host would uncover another one for the device, the source is refused."""
     write(tmp_path, {"k.cu": text})

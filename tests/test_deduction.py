@@ -534,6 +534,7 @@ BARE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", BARE.values(), ids=BARE)
 def test_launches_in_macros_without_arguments(tmp_path: Path, host: str) -> None:
     """A launch that a macro without arguments brings asks for its instance."""

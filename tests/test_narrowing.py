@@ -57,6 +57,7 @@ def test_small_closures_are_left_alone(tmp_path: Path) -> None:
         assert narrowed(job, space, {}) is job
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [
