@@ -53,7 +53,8 @@ def undecided(parser: Parser, line: int, own: Collection[str]) -> Undecided | No
     declarations = []
     for made in parser.declarations:
         if made.kind != "scope" and made.first < last and made.last > first:
-            if made.first < first or made.last > last or made.kind not in _NAMED:
+            outer = made.parent is None and made.kind not in _NAMED
+            if made.first < first or made.last > last or outer:
                 return None
             declarations.append(made)
     macros = {match[1] for text in texts if (match := DEFINE.match(text) or UNDEF.match(text))}
