@@ -422,7 +422,13 @@ SHADOWING = {
 }
 
 
-@pytest.mark.parametrize("text", SHADOWING.values(), ids=SHADOWING)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name, marks=() if number % 3 == 0 else pytest.mark.slow)
+        for number, (name, text) in enumerate(SHADOWING.items())
+    ],
+)
 def test_parameters_may_be_called_like_host_code(tmp_path: Path, text: str) -> None:
     """A name of the host that a kernel's parameter or local variable has too is no reason to refuse."""
     kernel = 'extern "C" __global__ void k(float *x, int n) { x[n] = 1; }\nvoid run() { k<<<1, 1>>>(nullptr, 0); }\n'
@@ -646,7 +652,7 @@ def test_declarations_of_several_things(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(text, id=name, marks=() if number % 3 == 0 else pytest.mark.slow)
+        pytest.param(text, id=name, marks=() if number % 6 == 0 else pytest.mark.slow)
         for number, (name, text) in enumerate(TEMPTING.items())
     ],
 )

@@ -88,6 +88,7 @@ def living() -> tuple[int, int]:
     return found.count(CompiledImage), found.count(PlacedImage)
 
 
+@pytest.mark.slow
 def test_build_keeps_no_images(tmp_path: Path) -> None:
     """Images that the cache serves are handed over one by one: the build holds the bytes of none but that one, and what
     there is to say of those of one module."""
@@ -190,6 +191,7 @@ def test_odd_temporary_folder(tmp_path: Path, name: str, monkeypatch: pytest.Mon
     assert not list(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_a_cache_inside_the_package(tmp_path: Path) -> None:
     """A cache that would be packed is warned of; one beside the package, or left out of the wheel, is not."""
     for cache, extra, told in (
