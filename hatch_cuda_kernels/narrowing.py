@@ -16,7 +16,6 @@ from collections.abc import Collection, Mapping
 from .hostcode import HOST_HEADERS, INCLUDE, as_nvcc_chooses, as_nvcc_sees
 from .nvrtc import RefusalError, Shown, Workspace, read_files
 from .plan import CompileJob
-from .scanning import directives
 from .sources import SourceFile
 
 __all__ = ["is_read_after_all", "narrowed"]
@@ -36,7 +35,7 @@ def narrowed(job: CompileJob, space: Workspace, own: Mapping[str, Collection[str
     size = sum(len(file.data) for file in closure.files.values())
     if len(closure.files) < _LEAST_FILES and size < _LEAST_BYTES:
         return job
-    lines = {label: _without_host(directives(file.data), own.get(label, ())) for label, file in closure.files.items()}
+    lines = {label: _without_host(file.directives, own.get(label, ())) for label, file in closure.files.items()}
     read = {closure.source}
     try:
         for choose in (as_nvcc_chooses, as_nvcc_sees):

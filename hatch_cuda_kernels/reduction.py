@@ -16,6 +16,7 @@ from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
     HOST_LIBRARIES,
+    Includes,
     PassedOver,
     Settled,
     Surroundings,
@@ -45,7 +46,7 @@ from .refusals import (
     check_pragmas,
     found_unasked,
 )
-from .scanning import directives, without_comments
+from .scanning import without_comments
 from .sources import join_label
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
@@ -58,7 +59,8 @@ def compile_asked(job: CompileJob, space: Workspace, found: CompiledImage | NoKe
     """
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
-    around, own = _surroundings(unit), _own_headers(unit)
+    own = _own_headers(unit)
+    around = _surroundings(unit, own)
     asked = Instances.asked(unit, around)
     if asked.unknown and asked.mentions and unit.host_code != "error":
         passed = {label: pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()}
@@ -102,10 +104,10 @@ def _reads_all(unit: Unit, image: CompiledImage) -> Reads:
     return dataclasses.replace(image.reads, files={label: file.sha256 for label, file in unit.closure.files.items()})
 
 
-def _surroundings(unit: Unit) -> Surroundings:
+def _surroundings(unit: Unit, own: Includes) -> Surroundings:
     files = {label: file.data for label, file in unit.closure.files.items()}
     around = Surroundings.of(files.values(), unit.defines)
-    mark_fragments(files, around, _own_headers(unit))
+    mark_fragments(files, around, own)
     return around
 
 
@@ -116,19 +118,18 @@ class _ReadAfterAllError(Exception):
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
     """Compile with the host code of all project files passed over (see hostcode) that the compile reads; what it reads
     depends on all of them."""
-    narrow = narrowed(job, space, _own_headers(job.unit))
+    own = _own_headers(job.unit)
     try:
-        image = _compile_passing(narrow, space, refusal)
+        image = _compile_passing(narrowed(job, space, own), own, space, refusal)
     except _ReadAfterAllError:
-        image = _compile_passing(job, space, refusal)
+        image = _compile_passing(job, own, space, refusal)
     return dataclasses.replace(image, reads=_reads_all(job.unit, image))
 
 
-def _compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
+def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: RefusalError) -> CompiledImage:
     unit = job.unit
-    texts = {label: file.data for label, file in unit.closure.files.items()}
-    around, own = _surroundings(unit), _own_headers(unit)
-    texts = with_lists(texts, around, own)
+    around = _surroundings(unit, own)
+    texts = with_lists({label: file.data for label, file in unit.closure.files.items()}, around, own)
     first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
     if not any(_is_host_code(found) for found in first):
         return _compile_with_prelude(job, space, refusal)
@@ -344,7 +345,7 @@ def _asks_for(unit: Unit, libraries: Mapping[str, Mapping[str, Collection[str]]]
     """Whether a conditional elsewhere asks for a macro that files of these headers' folders define."""
     there = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
     folders = {posixpath.dirname(label) for label in there}
-    lines = {label: directives(file.data) for label, file in unit.closure.files.items()}
+    lines = {label: file.directives for label, file in unit.closure.files.items()}
     inside = {label for label in lines if label in there or posixpath.dirname(label) in folders}
     defined = {name for label in inside for name in _DEFINED.findall(lines[label])}
     outside = [text for label, text in lines.items() if label not in inside]
@@ -356,7 +357,8 @@ def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> No
     """Raise CompilationError with all host code of the project's files where the source has some, or where NVRTC
     refused it and a header has some."""
     unit = job.unit
-    around, own = _surroundings(unit), _own_headers(unit)
+    own = _own_headers(unit)
+    around = _surroundings(unit, own)
     source, *headers = sorted(unit.closure.files, key=lambda label: (label != unit.source, label))
     found = []
     for label in (source, *headers):

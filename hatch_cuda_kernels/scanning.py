@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["ASKED_INDIRECTLY", "Include", "Scan", "directives", "scan_text", "without_comments"]
+__all__ = ["ASKED_INDIRECTLY", "Include", "Scan", "directives_of", "scan_text", "without_comments"]
 
 ASKED_INDIRECTLY = "__has_include"
 """Stands among computed operands for a question that a macro asks in the text's place."""
@@ -94,15 +94,15 @@ def without_comments(data: bytes) -> bytes:
     return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)[1:]
 
 
-def directives(data: bytes) -> bytes:
-    """A source's directives, one on each line, without the code between them."""
-    return b"\n".join(_LINE.findall(without_comments(data))) + b"\n"
+def directives_of(code: bytes) -> bytes:
+    """The directives of a source without comments, one on each line, without the code between them."""
+    return b"\n".join(_LINE.findall(code))
 
 
 def scan_text(data: bytes) -> Scan:
     """Find every include that some set of macros could make active. Comments and string literals are not code."""
     text = without_comments(data)
-    lines = b"\n".join(_LINE.findall(text))
+    lines = directives_of(text)
     asks = _HAS_SOMETHING in text
     includes: dict[Include, None] = {}
     computed: dict[str, None] = {}

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from .errors import ConfigurationError
 from .installed import find_installed, is_installed, narrowed_installed
-from .scanning import ASKED_INDIRECTLY, Include, Scan, scan_text, without_comments
+from .scanning import ASKED_INDIRECTLY, Include, Scan, directives_of, scan_text, without_comments
 
 __all__ = [
     "BYTE_ORDER_MARK",
@@ -65,6 +65,11 @@ class SourceFile:
     def code(self) -> bytes:
         """The text without its comments."""
         return without_comments(self.data)
+
+    @cached_property
+    def directives(self) -> bytes:
+        """Its directives, one on each line, without the code between them."""
+        return directives_of(self.code)
 
     @cached_property
     def scan(self) -> Scan:

@@ -122,7 +122,7 @@ ARROWS = {
     "machine": "",
     "manifest": "arch errors",
     "modules": "config errors installed manifest options sources variants",
-    "narrowing": "hostcode nvrtc plan scanning sources",
+    "narrowing": "hostcode nvrtc plan sources",
     "nvrtc": "advice arch errors headerlist machine options outcome plan scanning scratch sources standins texts "
     "toolchain toolkit",
     "occupancy": "arch manifest",

@@ -32,7 +32,7 @@ from __future__ import annotations
 from .choices import Uses, as_nvcc_chooses, host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
-from .fragments import mark_fragments
+from .fragments import Includes, mark_fragments
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .lists import with_lists
@@ -54,6 +54,7 @@ __all__ = [
     "INCLUDE",
     "NAME_MAP",
     "Condition",
+    "Includes",
     "Instance",
     "Launch",
     "Mention",
