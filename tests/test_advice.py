@@ -128,6 +128,7 @@ def test_option_of_nvcc(option: str, advice: str) -> None:
     assert advice in told
 
 
+@pytest.mark.slow
 def test_a_header_that_the_project_has(tmp_path: Path) -> None:
     """A header that lies in the project, outside of include-dirs, is named, and its folder mends the build."""
     files = {"demo/k.cu": '#include "deep/value.cuh"\n' + KERNEL, "third_party/lib/deep/value.cuh": "// here\n"}

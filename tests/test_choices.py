@@ -348,6 +348,7 @@ def test_macros_put_aside(tmp_path: Path) -> None:
     assert any("push_macro" in warning and "k.cu" in warning for warning in image.warnings)
 
 
+@pytest.mark.slow
 def test_layout_of_an_instance(tmp_path: Path) -> None:
     """A type of the library that only a launch names is warned of."""
     text = "#include <complex>\n#include <vector>\ntemplate <class T> __global__ void k(T *p) { *p = T(1); }\n"

@@ -218,6 +218,7 @@ class TestPackages:
         assert [row["package"] for row in rows] == ["demo"]
 
 
+@pytest.mark.slow
 def test_editable_install(command: Command, tmp_path: Path) -> None:
     """Every command speaks of an editable install: of the wheel that its sources would give now."""
     root, site = install_editable(tmp_path / "live", archs=["sm_80"])
@@ -356,6 +357,7 @@ class TestVerify:
         signed = changed(wheel, tmp_path / wheel.name, lambda f: f.update({f"{RECORD}.jws": b"{}"}), record=False)
         assert quick("verify", signed)[0] == 0
 
+    @pytest.mark.slow
     def test_jit_finds_a_missing_header(self, wheel: Path, command: Command, tmp_path: Path) -> None:
         """--jit finds a header that the sources need and the wheel does not list."""
 

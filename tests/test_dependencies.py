@@ -187,7 +187,7 @@ COMMON = {
 }
 
 
-@settings(max_examples=12, derandomize=True, **COMMON)  # type: ignore[arg-type]
+@settings(max_examples=6, derandomize=True, **COMMON)  # type: ignore[arg-type]
 @given(lines=sources, tree=trees, dirs=searched, edits=steps)
 def test_no_edit_is_missed(
     space: Workspace, lines: list[str], tree: dict[str, str], dirs: list[str], edits: list[tuple[str, str, str]]

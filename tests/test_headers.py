@@ -205,12 +205,14 @@ Values sorted(const Values &in, thrust::device_vector<int> &order) { return in; 
 """
 
 
+@pytest.mark.slow
 def test_containers_of_thrust_are_the_hosts(tmp_path: Path, space: Workspace) -> None:
     """Classes, aliases and functions with vectors of Thrust go; pairs stay."""
     image = compile_files(tmp_path, {"k.cu": THRUST}, space, toolkit_headers="auto")
     assert set(image.kernels) == {"app::halves"}
 
 
+@pytest.mark.slow
 def test_macros_that_a_library_declares_as_well(tmp_path: Path, space: Workspace) -> None:
     """CUTLASS has `FP_NAN` as an enumerator under NVRTC, where libcu++ has it as a macro, if it is read first."""
     categories = "FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL".split()

@@ -312,6 +312,7 @@ class TestSdist:
         assert "demo/h.cuh" in run.output
         assert not list((tmp_path / "out").glob("*.tar.gz"))
 
+    @pytest.mark.slow
     def test_header_missing_for_another_architecture(self, tmp_path: Path) -> None:
         """W2: no wheel with a broken fallback from a tree that lacks a header which another architecture reads."""
         source = '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200\n#include "new.cuh"\n#endif\n' + KERNEL
@@ -351,12 +352,12 @@ class TestMistakes:
         [
             ("", "archs: missing"),
             ('archs = ["sm_99"]', "sm_99 is not supported by NVRTC"),
-            ('archs = ["sm_70"]', "it has: sm_75"),
-            ('archs = ["sm_90f"]', "the suffix 'f' begins with sm_100f"),
-            ('archs = ["SM_80"]', "Did you mean 'sm_80'?"),
+            pytest.param('archs = ["sm_70"]', "it has: sm_75", marks=pytest.mark.slow),
+            pytest.param('archs = ["sm_90f"]', "the suffix 'f' begins with sm_100f", marks=pytest.mark.slow),
+            pytest.param('archs = ["SM_80"]', "Did you mean 'sm_80'?", marks=pytest.mark.slow),
             ('archs = ["sm_80"]\nsources = ["nothing/*.cu"]', "'nothing/*.cu' matches no file"),
-            ('archs = ["sm_80"]\ninclude-dirs = ["inc"]', "there is no folder inc"),
-            ('archs = ["sm_80"]\nunknown = 1', "unknown: unknown key"),
+            pytest.param('archs = ["sm_80"]\ninclude-dirs = ["inc"]', "there is no folder inc", marks=pytest.mark.slow),
+            pytest.param('archs = ["sm_80"]\nunknown = 1', "unknown: unknown key", marks=pytest.mark.slow),
             ('archs = ["sm_80"]\nheaders = ["*.hpp"]', "'*.hpp' matches no file"),
         ],
     )

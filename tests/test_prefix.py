@@ -569,7 +569,7 @@ def test_what_lies_in_include_dirs_is_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "defined",
     [
-        "__device__ int table = 3;",
+        pytest.param("__device__ int table = 3;", marks=pytest.mark.slow),
         pytest.param("__device__ int table; __device__ int more(int x) { return x * 3; }", marks=pytest.mark.slow),
         pytest.param(
             "__device__ int table; struct S { __device__ int m(); }; __device__ int S::m() { return 4; }",

@@ -58,7 +58,7 @@ Reference = tuple[Project, bytes]
 @pytest.mark.parametrize(
     "env",
     [
-        {"PYTHONHASHSEED": "1", "HATCH_CUDA_KERNELS_JOBS": "3"},
+        pytest.param({"PYTHONHASHSEED": "1", "HATCH_CUDA_KERNELS_JOBS": "3"}, marks=pytest.mark.slow),
         pytest.param({"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LANG": "C", "LC_ALL": "C"}, marks=pytest.mark.slow),
         pytest.param({"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}, marks=pytest.mark.slow),
     ],

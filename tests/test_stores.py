@@ -726,7 +726,7 @@ def test_same_wheel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", ["folder", "sqlite"])
+@pytest.mark.parametrize("kind", [pytest.param("folder", marks=pytest.mark.slow), "sqlite"])
 def test_killed(tmp_path: Path, kind: str, rounds: int) -> None:
     """Processes that read and write one place are killed at random: nothing wrong, no warning, and all works on."""
     place = str(tmp_path / "folder") if kind == "folder" else f"sqlite:{tmp_path}/c.db"

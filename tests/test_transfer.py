@@ -49,7 +49,8 @@ def command(project: Project) -> Command:
 slow = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kind", ["folder", pytest.param("sqlite", marks=slow), pytest.param("remote", marks=slow)])
+@slow
+@pytest.mark.parametrize("kind", ["folder", "sqlite", "remote"])
 def test_push_and_pull(project: Project, command: Command, tmp_path: Path, kind: str) -> None:
     """What is pushed from one machine's cache is pulled into another's, whose build compiles nothing."""
     (tmp_path / "server").mkdir()
