@@ -45,6 +45,14 @@ CODE = "#endif\n__device__ int used() { return FAST; }\n"
         ("#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\nint a;\n#endif\n", [(1, "__BYTE_ORDER__")]),
         ("#ifdef RAND_MAX\nint a;\n#endif\n", [(1, "RAND_MAX")]),
         ("#if __CUDA_ARCH__ >= 800 && defined(__cplusplus)\nint a;\n#endif\n", []),
+        ("#ifdef __has_attribute\n#if __has_attribute(x)\n#endif\nint a;\n#endif\n", [(1, "__has_attribute")]),
+        ("#if !defined (__COUNTER__)\nint a;\n#endif\n", [(1, "__COUNTER__")]),
+        ("#if __has_attribute(x)\nint a;\n#endif\n", []),
+        ("#if defined(__cpp_lib_void_t)\nint a;\n#endif\n", [(1, "__cpp_lib_void_t")]),
+        (
+            "#ifdef CLOCKS_PER_SEC\nint a;\n#endif\n#ifndef _STDIO_H\nint b;\n#endif\n",
+            [(1, "CLOCKS_PER_SEC"), (4, "_STDIO_H")],
+        ),
         ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble a = M_PI;\n", []),
     ],
 )

@@ -26,6 +26,7 @@ _OF_COMPILERS = r"""
     |__SIZEOF_\w+__|__(?:U?INT|S?CHAR|SHRT|LONG|WCHAR|WINT|SIZE|PTRDIFF|SIG_ATOMIC|B?FLT|L?DBL|DEC)\w*__|__U?INT\w+_C
     |__STRICT_ANSI__|__FINITE_MATH_ONLY__|__ATOMIC_\w+|__(?:REGISTER|USER_LABEL)_PREFIX__|__HAVE_SPECULATION_SAFE_VALUE
     |_STDC_PREDEF_H|__STDCPP_THREADS__|__STDC_(?:IEC|ISO|UTF)_\w+|__cpp_(?:rvalue_reference|runtime_arrays|template_auto)
+    |__has_(?:(?:c_)?attribute|include_next)(?!\s*\()|__COUNTER__|__TIMESTAMP__|_Pragma
 """
 """What the compilers themselves define, one and not the other; of the host's compiler, what it defines unasked: neither
 has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""
@@ -34,10 +35,18 @@ _OF_HEADERS = r"""
     |(?:FLT|L?DBL)_[A-Z]\w*|RAND_MAX|EXIT_(?:SUCCESS|FAILURE)|BUFSIZ|EOF|L_tmpnam|TMP_MAX|FILENAME_MAX|FOPEN_MAX|SEEK_(?:SET|CUR|END)|std(?:in|out|err)|alloca
     |(?:PATH|NAME|IOV|SSIZE|HOST_NAME)_MAX|PIPE_BUF|LONG_LONG_M(?:AX|IN)|(?:U?(?:CHAR|SHRT|INT|LONG|LLONG)|SCHAR)_WIDTH
     |WORD_BIT|LONG_BIT|MB_(?:LEN|CUR)_MAX|_*(?:BYTE_ORDER|(?:LITTLE|BIG)_ENDIAN)|__WORDSIZE
-    |__GLIBC(?:XX|_MINOR)?__|_GLIBCXX_\w+|__USE_(?:GNU|MISC|POSIX|XOPEN|ISOC)\w*|CUDA_DOUBLE_MATH_FUNCTIONS
+    |__GLIBC(?:XX|_MINOR)?__|_GLIBCXX\w*|__GNU_LIBRARY__|__USE_\w+|CUDA_DOUBLE_MATH_FUNCTIONS
+    |__cpp_lib_\w+|_{2}glibc(?:xx)?_\w+|_(?:POSIX|XOPEN|ISOC|LARGEFILE|DEFAULT_SOURCE|ATFILE_SOURCE)\w*
+    |_(?:ASSERT|CTYPE|ENDIAN|FEATURES|MATH|STDIO|STDLIB|STRINGS?|TIME|SYS_[A-Z]+)_H|_(?:LIMITS|STDDEF)_H_*
+    |__(?:BEGIN|END)_DECLS|__(?:CONCAT|STRING|P|THROW|NTH|LEAF|THROWNL)|__(?:always_inline|extern_inline|nonnull|wur|restrict_arr|flexarr)|__attribute_\w+
+    |CLOCKS_PER_SEC|CLOCK_(?:REALTIME|MONOTONIC|BOOTTIME|TAI|(?:PROCESS|THREAD)_CPUTIME_ID)\w*|TIME_UTC|TIMER_ABSTIME
+    |FD_(?:CLR|ISSET|SET|SETSIZE|ZERO)|NFDBITS|W(?:NOHANG|UNTRACED|IF(?:EXITED|SIGNALED|STOPPED)|(?:EXITSTATU|STOPSI|TERMSI)[SG])
+    |(?:BC_(?:BASE|DIM|SCALE|STRING)|LINE|LOGIN_NAME|NGROUPS|RE_DUP|RTSIG|SEM_VALUE|TTY_NAME|NL_[A-Z]+)_MAX|MAX_(?:CANON|INPUT)|NZERO
+    |E(?:PERM|NOENT|INTR|IO|AGAIN|NOMEM|ACCES|FAULT|BUSY|EXIST|INVAL|NOSPC|PIPE|DOM|RANGE|DEADLK|NOSYS|OVERFLOW|ILSEQ|TIMEDOUT)
+    |HUGE_VALL|SNANL|toascii|isascii|strn?dupa|(?:be|le)(?:16|32|64)toh|hto(?:be|le)(?:16|32|64)|PTHREAD_(?:KEYS_MAX|STACK_MIN)
 """
-"""What nvcc has from headers of the host without an include, and no stand-in of theirs defines; or, as `FLT_MAX`, what
-libcu++ defines where the host's headers of the same names do not."""
+"""What nvcc has from headers of the host without an include, or with one of the C++ library's, and no stand-in
+defines; or, as `FLT_MAX`, what libcu++ defines where the host's headers of the same names do not."""
 _COMPILERS_ALONE = re.compile(rf"\b(?:{_OF_COMPILERS})\b", re.VERBOSE)
 _ALL = re.compile(rf"\b(?:{_OF_COMPILERS}|{_OF_HEADERS})\b", re.VERBOSE)
 _HAS_INCLUDE = re.compile(r"__has_include\s*\(\s*<([^>\n]+)>\s*\)")
