@@ -18,6 +18,7 @@ from hatch_cuda_kernels.hostcode import (
     PassedOver,
     Settled,
     Surroundings,
+    mark_fragments,
     mentions,
     pass_over,
     prelude,
@@ -412,6 +413,7 @@ LONG = {
     "heads": b"void f() " * 20_000 + b"{ }",
     "literals": b"'" * 50_000,
     "operands": b"sizeof f requires g decltype(h) " * 10_000,
+    "functions": b'#include "a.h"\n' + b"".join(b"static int f%d(int x) { return x; }\n" % n for n in range(20_000)),
     "nested operands": b"sizeof(" * 20_000 + b")" * 20_000,
     "macros of both sides": b"".join(
         b"#define M%d(x) __global__ void x##_k() {} void x() { }\nM%d(f%d)\n" % (n, n, n) for n in range(2000)
@@ -438,6 +440,7 @@ def test_time_is_bounded(text: bytes) -> None:
     """Odd texts of some hundred kilobytes take seconds at most."""
     start = time.perf_counter()
     around = Surroundings.of([text])
+    mark_fragments({"k.cu": text}, around, {})
     result = pass_over(text, around)
     list(uncovering({"k.cu": result}, around))
     mentions({"k.cu": TEMPLATE_KERNEL + text}, around)

@@ -21,8 +21,8 @@ Includes = Mapping[str, Mapping[str, Collection[str]]]
 """Label of a file -> headers as its directives spell them -> labels of the files that these may be."""
 
 _COMPUTED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\b")
-_LAST = re.compile(rb"[({\[].*(?:#|%:)[ \t]*(?:include|import)", re.DOTALL)
-"""Whether a bracket stands before an include, without which none can be inside of one."""
+_BRACKET = re.compile(rb"[({\[]")
+_DIRECTIVE = re.compile(rb"(?:#|%:)[ \t]*(?:include|import)")
 
 
 def mark_fragments(files: Mapping[str, bytes], surroundings: Surroundings, includes: Includes) -> None:
@@ -33,7 +33,8 @@ def mark_fragments(files: Mapping[str, bytes], surroundings: Surroundings, inclu
     pending: list[str] = []
     named = {label for spelled in includes.values() for labels in spelled.values() for label in labels}
     for including, data in files.items():
-        if _LAST.search(data):
+        bracket = _BRACKET.search(data)
+        if bracket and _DIRECTIVE.search(data, bracket.end()):  # else none can be inside of one
             for spelling in _inside(parsed(data.decode("latin-1"), surroundings)):
                 labels = includes.get(including, {}).get(spelling, ()) if spelling else files.keys() - named
                 pending += [label for label in labels if label != including]
