@@ -69,6 +69,24 @@ def test_only_what_could_not_be_told_is_warned_of(tmp_path: Path) -> None:
     assert "k.cu(5): scale (" in warning and warning.count("k.cu(") == 1
 
 
+@pytest.mark.parametrize("depth", [12, pytest.param(80, marks=pytest.mark.slow)])
+def test_types_that_messages_abbreviate(tmp_path: Path, depth: int) -> None:
+    """A type that the compiler's messages do not spell is never taken for what they show of it: with all arguments, or
+    not at all and warned of."""
+    text = SCALE + (
+        "template <class... T> struct List { int n; };\n"
+        "template <class T, int N> struct Deep { using type = List<typename Deep<T, N - 1>::type, T>; };\n"
+        "template <class T> struct Deep<T, 0> { using type = T; };\n"
+        "template <class T> __global__ void k(T *x) { x->n = 1; }\n"
+        "template <class T> void run() { k<<<1, 1>>>((T *)0); }\n"
+        f"void f(float *x) {{ scale<<<1, 1>>>(x, 1); run<Deep<unsigned long long, {depth}>::type>(); }}\n"
+    )
+    image = compiled(tmp_path, text)
+    deep = "k<" + "List<" * depth + "unsigned long long" + ",unsigned long long>" * depth + ">"
+    assert set(image.kernels) == {"scale<float>", *([deep] if depth == 12 else [])}
+    assert [warning for warning in image.warnings if "k (" in warning] if depth > 12 else not image.warnings
+
+
 def test_templates_that_nobody_uses(tmp_path: Path) -> None:
     """What nvcc would not instantiate is neither compiled nor warned of, where all of the host's code is understood."""
     text = SCALE + (

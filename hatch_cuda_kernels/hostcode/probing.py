@@ -34,8 +34,26 @@ from .tokens import DEFINE, DIRECTIVE, INCLUDE, WORD, code_of
 __all__ = ["Instance", "Probe", "as_nvcc_sees", "make_probe"]
 
 _MARK = "hatch_cuda_kernels"
-_BODY = f"{{ struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }}; }}"
+_BODY = f"{{ {_MARK}_body }}"
 """The body of a kernel: of a template, the compiler warns of each instance."""
+_BRIEF = f"""
+#define {_MARK}_body struct {_MARK}_instance {{ int {_MARK}_width : 40 + sizeof({_MARK}_instance *); }};
+""".encode()
+_WORDS, _WORD = 256, 8
+_IN_FULL = f"""
+template <unsigned long long...> struct {_MARK}_spelled {{ int width : 40 + sizeof({_MARK}_spelled *); }};
+__device__ constexpr unsigned long long {_MARK}_word(const char *text, int at) {{
+    unsigned long long word = 0;
+    int start = 0;
+    while (start < at * {_WORD} && text[start]) ++start;
+    for (int i = 0; i < {_WORD} && text[start + i]; ++i) word |= (unsigned char)text[start + i] * (1ull << 8 * i);
+    return word;
+}}
+#define {_MARK}_body {_MARK}_spelled<{", ".join(f"{_MARK}_word(__PRETTY_FUNCTION__, {at})" for at in range(_WORDS))}> x;
+""".encode()
+"""The same with the name of the instance as the values of a class template, which the compiler spells all of: it
+abbreviates types in types in types."""
+_CUT_SHORT = "/* etc..."
 _CONFIGURATION = re.compile(r"<<<.*?>>>", re.DOTALL)
 _OF_NVCC = {"__CUDA_ARCH__": "__NO_ARCH__", "__CUDACC_RTC__": "__NO_NVRTC__", "__NVCC__": "__CUDACC__"}
 """Macros that nvcc does not have for the host, or has there alone -> one in that state here."""
@@ -52,10 +70,12 @@ _CALL_REPORT = re.compile(
 _BODY_REPORT = re.compile(
     r"^(?P<file>[^\n()]*)\(\d+\): warning #959[^\n]*\n"
     r"(?:[^\n]+\n){1,6}?"
+    rf'(?:[^\n]*"{_MARK}_spelled<[^\n]*<unnamed>=<(?P<words>[\d, UL]*)>\]"[^\n]*\n)?'
     rf'[^\n]*\binstantiation of "void {_INSTANCE}"(?: at line (?P<line>\d+)(?: of (?P<other>[^\n]*))?)?[ ]*$',
     re.MULTILINE,
 )
 """What it says of an instance, and what first asks for it."""
+_VAGUE = (OF_PROBES, "<error-type>", _CUT_SHORT)
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
 _ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit|NVRTC refuses")
@@ -121,6 +141,8 @@ class Probe:
     """Files of which it did not understand how they go on, and so perhaps nothing of what follows."""
     members: dict[str, None] = field(default_factory=dict)
     """Names of members that tensors are given besides."""
+    in_full: bool = False
+    """Whether the compiler is to spell all of the types that it names."""
     goes_on: bool = True
     """Whether it may tell more when it is asked again."""
 
@@ -128,7 +150,8 @@ class Probe:
     def prelude(self) -> bytes:
         """What is to be read before the texts."""
         members = members_of_tensors(self.members).encode()
-        return _PRELUDE + members + self.known + introduced(self.introduced, self._shown)
+        body = _IN_FULL if self.in_full else _BRIEF
+        return body + _PRELUDE + members + self.known + introduced(self.introduced, self._shown)
 
     @cached_property
     def _shown(self) -> list[str]:
@@ -142,7 +165,9 @@ class Probe:
     def heed(self, log: str) -> None:
         """Read the compiler's messages."""
         found = dict.fromkeys([*self.instances, *self._told(log)])
-        vague = {each for each in found if OF_PROBES in each.expression or "<error-type>" in each.expression}
+        vague = {each for each in found if any(sign in each.expression for sign in _VAGUE)}
+        cut_short = not self.in_full and any(_CUT_SHORT in each.expression for each in vague)
+        self.in_full |= cut_short
         self.instances = [each for each in found if each not in vague]
         self.reached -= {(each.label, each.line) for each in vague}
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
@@ -156,7 +181,7 @@ class Probe:
         self.introduced |= more
         members = dict.fromkeys(match[1] for match in _NO_MEMBER.finditer(log) if match[1] not in self.members)
         self.members |= members
-        self.goes_on = bool(more or members or self._without_absent_headers(log))
+        self.goes_on = bool(more or members or cut_short or self._without_absent_headers(log))
 
     def _without_absent_headers(self, log: str) -> bool:
         """Blank the includes of files that are not there, of which the compiler tells one at a time; whether any is."""
@@ -198,13 +223,12 @@ class Probe:
             path = found["kernel"].replace("<unnamed>::", "")
             name = path.rpartition("::")[2]
             if found["given"]:
-                given = found["given"].replace("__nv_bool", "bool")
-                arguments = ", ".join(self._arguments(given, self.kernels.get(name)))
+                arguments = ", ".join(self._arguments(_in_full(found), self.kernels.get(name)))
                 yield Instance(label, line, name, f"{path}<{arguments}>")
 
     def _arguments(self, given: str, heads: Sequence[Parameter] | None) -> list[str]:
         """The arguments out of `T=float, N=4U`, as an author writes them; what cannot differ is left out at the end."""
-        _, *shown = _GIVEN.split(given)
+        _, *shown = _GIVEN.split(given.replace("__nv_bool", "bool"))
         found: list[str] = []
         for index, (name, value) in enumerate(zip(shown[::2], shown[1::2], strict=True)):
             head = heads[index] if heads and index < len(heads) else None
@@ -219,6 +243,25 @@ class Probe:
             if value:
                 found.append(value)
         return found
+
+
+def _in_full(found: Mapping[str, str | None]) -> str:
+    """What the parameters of a template are in an instance, by the name of the instance where that is told as well."""
+    given, words = found["given"] or "", found.get("words")
+    if _CUT_SHORT not in given or not words:
+        return given
+    spelled = b"".join(int(word.strip(" UL")).to_bytes(_WORD, "little") for word in words.split(","))
+    name = spelled.rstrip(b"\0").decode()
+    _, *shown = _GIVEN_IN_NAMES.split(name[name.find(" [with ") + 7 : -1])
+    values: dict[str, list[str]] = {}
+    for parameter, value in zip(shown[::2], shown[1::2], strict=True):
+        values.setdefault(parameter, []).append(value)
+    first, *told = _GIVEN.split(given)
+    for at in range(1, len(told), 2):
+        if _CUT_SHORT in told[at] and len(spelled) > len(name) and told.count(told[at - 1]) == 1:
+            whole = ", ".join(values.get(told[at - 1], [told[at]]))
+            told[at] = f"<{whole}>" if told[at].startswith("<") else whole
+    return first + ", ".join(f"{parameter}={value}" for parameter, value in zip(told[::2], told[1::2], strict=True))
 
 
 def _label(file: str) -> str:
@@ -363,6 +406,7 @@ _PLAIN_HEAD = re.compile(r"\bclass\b|\btypename\b|=.*")
 _AUTO = re.compile(r"[<,(]\s*(?:decltype\s*\(\s*)?auto\b")
 _GIVEN = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>)=")
 """What stands before the value of a parameter."""
+_GIVEN_IN_NAMES = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>) = ")
 _TYPED = re.compile(
     r"(?P<number>-?\d{1,9})[UL]*|\((?:(?:un)?signed )?(?:short|char)\)\(?(?P<small>-?\d+)\)?|\([^()]*\*\)nullptr"
 )
