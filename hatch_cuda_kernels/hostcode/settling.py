@@ -42,7 +42,9 @@ _OF_THE_AUTHOR = re.compile(
 _DRAGS = "host code that only other host code uses"
 
 _IDLE = "no kernel reaches it"
-
+_REPEATED = "declared before in the same scope"
+_REDECLARED = re.compile(r"invalid redeclaration of type name ")
+"""Of an alias, what says that its scope has another one of its name, which for nvcc is the same."""
 _NO_BODY = re.compile(r"extern inline function .* was referenced but not defined")
 """An error with NVRTC and a warning with nvcc, where the call is in a branch that is never taken."""
 _FOLDED = re.compile(r"dynamic initialization is not supported for a __device__ variable")
@@ -136,8 +138,9 @@ def _complained(log: str, labels: Collection[str], kernels: Collection[str]) -> 
     for complaint in complaints(log):
         if complaint.label in labels:
             lines, of_instance = found.setdefault(complaint.label, {}), complaint.is_of(kernels)
-            if lines.setdefault(complaint.line, (complaint.text, of_instance))[1] and not of_instance:
-                lines[complaint.line] = (complaint.text, False)
+            known = lines.setdefault(complaint.line, (complaint.text, of_instance))
+            if (known[1] and not of_instance) or _REDECLARED.match(complaint.text):
+                lines[complaint.line] = (complaint.text, of_instance)
     return found
 
 
@@ -154,6 +157,8 @@ class _Amendment:
         """Those of them whose declaration is complained of, too."""
         self.moved: set[int] = set()
         """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
+        self.repeated: set[int] = set()
+        """Aliases that are declared before in their scope."""
         self.dropped: set[int] = set()
         """Directives of conditionals whose arms are host code."""
         self.retouched: set[int] = set()
@@ -163,6 +168,7 @@ class _Amendment:
         """The file as it stands."""
         further = {**dict.fromkeys(self.reach.dragging, _DRAGS), **self.further}
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
+        unreached.update(dict.fromkeys(self.repeated, _REPEATED))
         return self.state.run(
             further, self.whole, self.moved, unreached, self.reach.shells, self.retouched, self.dropped
         )
@@ -226,6 +232,9 @@ class _Amendment:
             if _NO_BODY.match(message):
                 self.retouched.update(self._bodiless(line))
                 continue
+            if _REDECLARED.match(message) and (again := self._alias(line)) is not None:
+                self.repeated.add(again.first)
+                continue
             declaration = self._removable(line, shared)
             if of_instance and not (declaration is not None and self._is_host_body(declaration, line)):
                 continue
@@ -258,7 +267,15 @@ class _Amendment:
 
     @property
     def _changes(self) -> int:
-        return len(self.further) + len(self.whole) + len(self.moved) + len(self.retouched)
+        return len(self.further) + len(self.whole) + len(self.moved) + len(self.retouched) + len(self.repeated)
+
+    def _alias(self, line: int) -> Declaration | None:
+        """The only alias that a line declares."""
+        found = [made for made in self.parser.declarations if made.kind == "alias" and self._is_at(made, line)]
+        return found[0] if len(found) == 1 else None
+
+    def _is_at(self, made: Declaration, line: int) -> bool:
+        return self.parser.line(made.first) <= line <= self.parser.line(made.last)
 
     def _bodiless(self, line: int) -> Iterator[int]:
         """The functions of the device that a line declares and does not define."""
