@@ -47,7 +47,7 @@ from .refusals import (
     found_unasked,
 )
 from .scanning import without_comments
-from .sources import join_label
+from .sources import SourceFile, join_label
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
@@ -59,7 +59,7 @@ def compile_asked(job: CompileJob, space: Workspace, found: CompiledImage | NoKe
     """
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
-    own = _own_headers(unit)
+    own, _ = _own_headers(unit)
     around = _surroundings(unit, own)
     asked = Instances.asked(unit, around)
     if asked.unknown and asked.mentions and unit.host_code != "error":
@@ -118,12 +118,25 @@ class _ReadAfterAllError(Exception):
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
     """Compile with the host code of all project files passed over (see hostcode) that the compile reads; what it reads
     depends on all of them."""
-    own = _own_headers(job.unit)
+    own, asked = _own_headers(job.unit)
+    bare = _with_macros_alone(job, asked)
     try:
-        image = _compile_passing(narrowed(job, space, own), own, space, refusal)
+        image = _compile_passing(narrowed(bare, space, own), own, space, refusal)
     except _ReadAfterAllError:
-        image = _compile_passing(job, own, space, refusal)
+        image = _compile_passing(bare, own, space, refusal)
     return dataclasses.replace(image, reads=_reads_all(job.unit, image))
+
+
+def _with_macros_alone(job: CompileJob, libraries: Collection[str]) -> CompileJob:
+    """A job with nothing but the directives of the files of libraries whose macros others ask for."""
+    closure = job.unit.closure
+    files = {
+        label: SourceFile(label, file.directives) if label in libraries else file
+        for label, file in closure.files.items()
+    }
+    return dataclasses.replace(
+        job, unit=dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
+    )
 
 
 def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -316,11 +329,12 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
         raise CompilationError(str(refusal)) from None
 
 
-def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels.
+def _own_headers(unit: Unit) -> tuple[dict[str, dict[str, list[str]]], set[str]]:
+    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels; and the
+    files of libraries of the host of which nothing but macros can matter.
 
-    Those of libraries of the host in its tree are none of them, unless a conditional of another file asks for a macro
-    that they define.
+    Headers of such libraries in the project's tree are none of its own, unless a conditional of another file asks for
+    a macro that they define.
     """
     found: dict[str, dict[str, list[str]]] = {}
     libraries: dict[str, dict[str, list[str]]] = {}
@@ -331,22 +345,23 @@ def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
             if there := [each for each in labels if each is not None and each in unit.closure.files]:
                 of_host = HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling))
                 (libraries if of_host else found).setdefault(label, {})[include.spelling] = there
-    if libraries and _asks_for(unit, libraries):
-        for label, spelled in libraries.items():
-            found.setdefault(label, {}).update(spelled)
-    return found
+    included = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
+    theirs = {posixpath.dirname(label) for label in included}
+    inside = {label for label in unit.closure.files if label in included or posixpath.dirname(label) in theirs}
+    if not (libraries and _asks_for(unit, inside)):
+        return found, set()
+    for label, spelled in libraries.items():
+        found.setdefault(label, {}).update(spelled)
+    return found, inside
 
 
 _DEFINED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _ASKED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if[^\n]*", re.MULTILINE)
 
 
-def _asks_for(unit: Unit, libraries: Mapping[str, Mapping[str, Collection[str]]]) -> bool:
-    """Whether a conditional elsewhere asks for a macro that files of these headers' folders define."""
-    there = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
-    folders = {posixpath.dirname(label) for label in there}
+def _asks_for(unit: Unit, inside: Collection[str]) -> bool:
+    """Whether a conditional elsewhere asks for a macro that these files define."""
     lines = {label: file.directives for label, file in unit.closure.files.items()}
-    inside = {label for label in lines if label in there or posixpath.dirname(label) in folders}
     defined = {name for label in inside for name in _DEFINED.findall(lines[label])}
     outside = [text for label, text in lines.items() if label not in inside]
     asked = {word for text in outside for line in _ASKED.findall(text) for word in re.findall(rb"\w+", line)}
@@ -357,7 +372,7 @@ def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> No
     """Raise CompilationError with all host code of the project's files where the source has some, or where NVRTC
     refused it and a header has some."""
     unit = job.unit
-    own = _own_headers(unit)
+    own, _ = _own_headers(unit)
     around = _surroundings(unit, own)
     source, *headers = sorted(unit.closure.files, key=lambda label: (label != unit.source, label))
     found = []
