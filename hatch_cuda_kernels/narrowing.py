@@ -13,7 +13,7 @@ import dataclasses
 import posixpath
 from collections.abc import Collection, Mapping
 
-from .hostcode import HOST_HEADERS, INCLUDE, as_nvcc_chooses, as_nvcc_sees
+from .hostcode import HOST_HEADERS, INCLUDE, NOT_TAKEN, as_nvcc_chooses, as_nvcc_sees
 from .nvrtc import RefusalError, Shown, Workspace, read_files
 from .plan import CompileJob
 from .sources import SourceFile
@@ -22,7 +22,6 @@ __all__ = ["is_read_after_all", "narrowed"]
 
 _LEAST_FILES, _LEAST_BYTES = 24, 1 << 20
 """What a closure has that is worth it."""
-_MARK = "hatch_cuda_kernels_is_read_after_all"
 
 
 def narrowed(job: CompileJob, space: Workspace, own: Mapping[str, Collection[str]]) -> CompileJob:
@@ -44,7 +43,7 @@ def narrowed(job: CompileJob, space: Workspace, own: Mapping[str, Collection[str
     except RefusalError:
         return job
     files = {
-        label: file if label in read else SourceFile(label, f"#error {_MARK}\n".encode())
+        label: file if label in read else SourceFile(label, f"{NOT_TAKEN}\n".encode())
         for label, file in closure.files.items()
     }
     return dataclasses.replace(
@@ -53,8 +52,8 @@ def narrowed(job: CompileJob, space: Workspace, own: Mapping[str, Collection[str
 
 
 def is_read_after_all(log: str) -> bool:
-    """Whether a compile of such a job came to a file that it was not to read."""
-    return _MARK in log
+    """Whether a compile came to a file, or an arm of a conditional, that it was not to read."""
+    return NOT_TAKEN.split()[1] in log
 
 
 def _without_host(lines: bytes, own: Collection[str]) -> str:

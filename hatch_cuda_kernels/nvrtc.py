@@ -200,10 +200,11 @@ def _compile_inside(job: CompileJob, space: Workspace, shown: Shown) -> Compiled
         stage.remove()
 
 
-def front_end_log(job: CompileJob, space: Workspace, shown: Shown) -> str:
-    """What NVRTC's front end says of a job as it is shown, all of it taken for device code, errors and all."""
+def front_end_log(job: CompileJob, space: Workspace, shown: Shown, *, all_device: bool = True) -> str:
+    """What NVRTC's front end says of a job as it is shown, errors and all; with `all_device`, all of it is taken for
+    device code."""
     try:
-        return _front_end(job, space, shown, b"--device-as-default-execution-space")
+        return _front_end(job, space, shown, *([b"--device-as-default-execution-space"] if all_device else []))
     except RefusalError as error:
         return error.log or str(error)
 

@@ -9,6 +9,7 @@ import dataclasses
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from .advice import refusal_message, undefined_names
 from .caveats import caveats
@@ -38,6 +39,7 @@ from .narrowing import is_read_after_all, narrowed
 from .nvrtc import RefusalError, Shown, Workspace, can_be_traced, compile_shown, unread_files
 from .outcome import NoKernelError
 from .plan import CompiledImage, CompileJob, Reads, Unit
+from .preprocessing import preprocessed
 from .refusals import (
     check_attributes,
     check_customizations,
@@ -105,7 +107,10 @@ def _reads_all(unit: Unit, image: CompiledImage) -> Reads:
 
 
 def _surroundings(unit: Unit, own: Includes) -> Surroundings:
-    files = {label: file.data for label, file in unit.closure.files.items()}
+    return _surroundings_of({label: file.data for label, file in unit.closure.files.items()}, unit, own)
+
+
+def _surroundings_of(files: Mapping[str, bytes], unit: Unit, own: Includes) -> Surroundings:
     around = Surroundings.of(files.values(), unit.defines)
     mark_fragments(files, around, own)
     return around
@@ -143,12 +148,37 @@ def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: 
     unit = job.unit
     around = _surroundings(unit, own)
     texts = with_lists({label: file.data for label, file in unit.closure.files.items()}, around, own)
-    first = [pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()]
-    if not any(_is_host_code(found) for found in first):
+    first = {label: pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()}
+    if not any(map(_is_host_code, first.values())):
         return _compile_with_prelude(job, space, refusal)
-    asked, kept, sliced = Instances.asked(unit, around), set[str](), False
+    asked = Instances.asked(unit, around)
     if asked.unknown:
-        asked = deduce(job, space, asked, around, dict(zip(texts, first, strict=True)))
+        asked = deduce(job, space, asked, around, first)
+    try:
+        return _compile_texts(job, space, refusal, _Texts(texts, own, around), asked)
+    except CompilationError:
+        expanded = preprocessed(job, space, texts, around, own, prelude(first.values()))
+        if expanded is None:
+            raise
+        with contextlib.suppress(CompilationError, _ReadAfterAllError):
+            found = _Texts(expanded, own, _surroundings_of(expanded, unit, own))
+            return _compile_texts(job, space, refusal, found, asked)
+        raise
+
+
+class _Texts(NamedTuple):
+    """The files of a job, each with the headers of the project that it includes, and the macros of all."""
+
+    files: Mapping[str, bytes]
+    own: Includes
+    around: Surroundings
+
+
+def _compile_texts(
+    job: CompileJob, space: Workspace, refusal: RefusalError, found: _Texts, asked: Instances
+) -> CompiledImage:
+    unit, kept, sliced = job.unit, set[str](), False
+    texts, own, around = found
     while True:
         trial = _Trial(job, space, dataclasses.replace(asked, refused={}))
         try:

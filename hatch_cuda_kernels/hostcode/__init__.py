@@ -16,19 +16,23 @@ of types, so that unknown macros do it no harm. `probing` lets the compiler tell
 those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of
 the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
 reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
-macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
+macros only instantiate classes. `asking` lets the compiler tell what the text of a macro is, and which arms of
+conditionals there are, where a file is refused otherwise: not of what hangs on a difference of the compilers
+(`dependence`); of files that are included again and again, for each include (`inclusions`); `spelling` reads what it
+says. `settling` has the last resort for what cannot be told from the text, such as a type
 that only a header of the host declares: it goes by the compiler's own messages (`complaints`), and so do questions
 that only such a header answers (`conditionals`). `uncovering` finds what
 may not go, since a name would then mean another thing; `calls` tells it what code asks of functions that it cannot
 call. `choices` and `standard` find what means another thing to nvcc, and `choices` takes the arms that are nvcc's for
 certain; `hidden`, on what conditions there are kernels; `fragments`, which files are parts of something.
 
-Every change of what `pass_over`, `with_lists`, `settle`, `mentions`, `prelude` or `make_probe` give raises
+Every change of what `pass_over`, `with_lists`, `settle`, `mentions`, `prelude`, `Inquiry` or `make_probe` give raises
 PASSING_VERSION in plan.py.
 """
 
 from __future__ import annotations
 
+from .asking import NOT_TAKEN, Inquiry
 from .choices import Uses, as_nvcc_chooses, host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
@@ -53,8 +57,10 @@ __all__ = [
     "HOST_LIBRARIES",
     "INCLUDE",
     "NAME_MAP",
+    "NOT_TAKEN",
     "Condition",
     "Includes",
+    "Inquiry",
     "Instance",
     "Launch",
     "Mention",

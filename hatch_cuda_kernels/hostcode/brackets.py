@@ -56,6 +56,8 @@ class Brackets:
                     elif not entry[3]:
                         entry[1], entry[3] = stack, True
                     stack = entry[0]  # type: ignore[assignment]
+                elif name == "error" and conditionals:
+                    conditionals[-1][2] = True  # nothing goes on after it
                 elif name == "endif" and conditionals:
                     entry = conditionals.pop()
                     if entry[3]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from .names import HOST_HEADERS
 from .tokens import DEFINE, DIRECTIVE, INCLUDE, Token, directive_name, tokenize
 
-__all__ = ["Uses", "as_chosen", "as_nvcc_chooses", "host_choices"]
+__all__ = ["Uses", "as_chosen", "as_nvcc_chooses", "differing", "host_choices", "knows_nvrtc"]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
@@ -125,6 +125,16 @@ def _chooses_by(directive: str, macros: re.Pattern[str]) -> str | None:
         return match[0]
     asked = (match[1] for match in _HAS_INCLUDE.finditer(directive))
     return next((f"__has_include(<{header}>)" for header in asked if HOST_HEADERS.fullmatch(header)), None)
+
+
+def differing(directive: str) -> bool:
+    """Whether a directive asks for what the compilers do not have alike."""
+    return _chooses_by(directive, _ALL) is not None
+
+
+def knows_nvrtc(directive: str) -> bool:
+    """Whether it asks for NVRTC: then its author knows what each compiler takes."""
+    return _KNOWS_NVRTC in directive
 
 
 class Uses:

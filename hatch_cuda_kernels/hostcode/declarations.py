@@ -131,6 +131,9 @@ class Parser(Brackets):
             if token.kind == DIRECTIVE or token.text == ";":
                 index += 1
                 continue
+            if token.text == "_Pragma" and self.is_at(index + 1, "(") and index + 1 in self.match:
+                index = self.match[index + 1] + 1
+                continue
             if parent and token.text in ("public", "private", "protected") and self.is_at(self.next_of(index), ":"):
                 index = self.next_of(index) + 1
                 continue

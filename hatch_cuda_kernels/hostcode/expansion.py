@@ -41,7 +41,7 @@ def expanded(text: str, surroundings: Surroundings) -> Parser:
         position = 0
         for start, end, shown in expansions(parser):
             if start >= position:
-                pieces += [text[position:start], shown, "\n" * text.count("\n", start, end)]
+                pieces += [text[position:start], f" {shown} ", "\n" * text.count("\n", start, end)]
                 position = end
         grown = "".join([*pieces, text[position:]])
         if not pieces or len(grown) > max(_LONGEST, len(text)):
@@ -218,6 +218,14 @@ def _with_ends(part: Sequence[Token]) -> Iterator[tuple[Token, int]]:
         before = token.end
 
 
+_GLUED = re.compile(
+    r"""\w\n[\w"'] | \.\n[\d.*] | \+\n[+=] | -\n[-=>] | <\n[<=:%] | >\n= | &\n[&=] | \|\n[|=] | [*!^=]\n= | /\n[*/=]
+        | %\n[=:>] | :\n[:>] """,
+    re.VERBOSE,
+)
+"""What would be one token where the end of one stands beside the beginning of another: `-e` with `-x` for `e`."""
+
+
 def _substituted(text: Sequence[Token], given: dict[str, str], written: str) -> str | None:
     """The text of a macro with its arguments put in; None for what the standard leaves to the compiler."""
     shown = ""
@@ -242,6 +250,9 @@ def _substituted(text: Sequence[Token], given: dict[str, str], written: str) -> 
             word, end, index = _quoted(given[following]), text[index + 1].end, index + 1
         else:
             word = given.get(token.text, token.text) if token.kind == WORD else token.text
+        beside = token.text in given or text[index - 1].text in given
+        if beside and not (pasting or gap) and _GLUED.search(f"{shown[-1:]}\n{word[:1]}"):
+            return None
         shown += word if pasting or not gap else f" {word}"
         pasting = False
         index += 1
