@@ -44,14 +44,14 @@ def caveats(
         )
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
         return
-    from .hostcode import Uses, host_choices, names_integers, other_integers, other_layouts
+    from .hostcode import Uses, derived_macros, host_choices, names_integers, other_integers, other_layouts
 
-    used = Uses(own.values())
+    used, derived = Uses(own.values()), derived_macros(own.values(), as_written=as_written)
     has_limits = any(_LIMITS.search(text) for text in own.values())
     choices = [
         f"{label}({line}): {macro}"
         for label, text in own.items()
-        for line, macro in host_choices(text, as_written=as_written, used=used)
+        for line, macro in host_choices(text, as_written=as_written, used=used, derived=derived)
         if not (has_limits and _FLOATING.match(macro))
     ]
     if choices:

@@ -61,6 +61,18 @@ def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
     assert list(host_choices(text.encode())) == found
 
 
+@pytest.mark.parametrize("host", ["", "#include <vector>\nvoid h() { std::vector<int> v; }\n"])
+def test_macros_that_hang_on_a_difference(tmp_path: Path, host: str) -> None:
+    """What is chosen by a macro that such a conditional defines, in another file or by way of a third, is warned of."""
+    header = "#ifdef __GNUC__\n#define A 1\n#endif\n#if A\n#define B\n#endif\n#define OWN\n"
+    text = host + '#include "a.h"\n#ifdef B\n__global__ void k(int *p) { *p = 1; }\n#endif\n'
+    text += "#ifdef OWN\n__global__ void j(int *p) { *p = 1; }\n#endif\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text, "a.h": header}, space, toolkit_headers="auto")
+    (warning,) = image.warnings
+    assert f"k.cu({2 + host.count(chr(10))}): B" in warning and "OWN" not in warning
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -77,8 +77,8 @@ ARROWS = {
     "gathering": "absence account arch assembly documents jobs manifest modules plan toolchain",
     "headerlist": "",
     "hooks": "plugin",
-    "hostcode": "asking choices complaints declarations fragments hidden launches lists mentions names passing prelude "
-    "probing settling standard surroundings tokens uncovering",
+    "hostcode": "asking choices complaints declarations dependence fragments hidden launches lists mentions names "
+    "passing prelude probing settling standard surroundings tokens uncovering",
     "hostcode.asking": "choices declarations dependence fragments inclusions names spelling surroundings tokens",
     "hostcode.brackets": "tokens",
     "hostcode.calls": "declarations tokens",

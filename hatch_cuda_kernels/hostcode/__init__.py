@@ -36,6 +36,7 @@ from .asking import NOT_TAKEN, Inquiry
 from .choices import Uses, as_nvcc_chooses, host_choices
 from .complaints import NAME_MAP, complaints
 from .declarations import device_functions, global_variables
+from .dependence import derived_macros
 from .fragments import Includes, mark_fragments
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
@@ -74,6 +75,7 @@ __all__ = [
     "as_nvcc_sees",
     "complaints",
     "conditions_of_kernels",
+    "derived_macros",
     "device_functions",
     "global_variables",
     "has_made_kernels",

@@ -113,10 +113,12 @@ class _Open:
     macro: str | None = None
     code: bool = False
 
-    def ask(self, directive: str, macros: re.Pattern[str]) -> None:
+    def ask(self, directive: str, macros: re.Pattern[str], derived: Collection[str]) -> None:
         """Take notice of what a directive of it asks for."""
         self.knows |= _KNOWS_NVRTC in directive
         self.macro = self.macro or _chooses_by(directive, macros)
+        if self.macro is None and derived:
+            self.macro = next((word for word in _WORD.findall(directive) if word in derived), None)
 
 
 def _chooses_by(directive: str, macros: re.Pattern[str]) -> str | None:
@@ -127,9 +129,9 @@ def _chooses_by(directive: str, macros: re.Pattern[str]) -> str | None:
     return next((f"__has_include(<{header}>)" for header in asked if HOST_HEADERS.fullmatch(header)), None)
 
 
-def differing(directive: str) -> bool:
-    """Whether a directive asks for what the compilers do not have alike."""
-    return _chooses_by(directive, _ALL) is not None
+def differing(directive: str, *, as_written: bool = False) -> bool:
+    """Whether a directive asks for what the compilers do not have alike; see host_choices."""
+    return _chooses_by(directive, _COMPILERS_ALONE if as_written else _ALL) is not None
 
 
 def knows_nvrtc(directive: str) -> bool:
@@ -156,21 +158,24 @@ class Uses:
         return False
 
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _ASKS_OR_DEFINES = re.compile(r"\s*(?:#|%:)\s*(?:define|undef|(?:el)?ifn?def|(?:el)?if\s*!?\s*defined\s*\(?)\s*")
 
 
-def host_choices(data: bytes, *, as_written: bool = False, used: Uses | None = None) -> Iterator[tuple[int, str]]:
+def host_choices(
+    data: bytes, *, as_written: bool = False, used: Uses | None = None, derived: Collection[str] = ()
+) -> Iterator[tuple[int, str]]:
     """Line and question of each conditional of that kind which has code in what is left of a file, a header of the
-    project, or a macro that is `used` in this file or another.
+    project, or a macro that is `used` in this file or another. `derived` are macros that such conditionals define.
 
     One that asks for NVRTC knows what it does. A file that compiles as it is written has its headers as it includes
     them; there only macros of the compilers count.
     """
     text = data.decode("latin-1")
     macros = _COMPILERS_ALONE if as_written else _ALL
-    if _chooses_by(text, macros) is None:
+    if _chooses_by(text, macros) is None and (not derived or {*_WORD.findall(text)}.isdisjoint(derived)):
         return
     tokens = tokenize(text)
     words = Uses([data]) if used is None else used
@@ -179,9 +184,9 @@ def host_choices(data: bytes, *, as_written: bool = False, used: Uses | None = N
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
         if name in ("if", "ifdef", "ifndef"):
             stack.append(_Open(token.start, knows=bool(stack) and stack[-1].knows))
-            stack[-1].ask(token.text, macros)
+            stack[-1].ask(token.text, macros, derived)
         elif name == "elif" and stack:
-            stack[-1].ask(token.text, macros)
+            stack[-1].ask(token.text, macros, derived)
         elif name == "endif" and stack:
             closed = stack.pop()
             if closed.macro is not None and closed.code and not closed.knows:

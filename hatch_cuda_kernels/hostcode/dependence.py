@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .choices import differing, knows_nvrtc
-from .tokens import DEFINE, DIRECTIVE, SIGN, UNDEF, Token, directive_name
+from .tokens import DEFINE, DIRECTIVE, SIGN, UNDEF, Token, directive_name, tokenize
 
-__all__ = ["Arm", "Dependence", "arms_of", "is_alike"]
+__all__ = ["Arm", "Dependence", "arms_of", "derived_macros", "is_alike"]
 
 
 class Arm(NamedTuple):
@@ -49,23 +49,35 @@ class _Chain:
 class Dependence:
     """The macros that may be defined in another way for nvcc, because a conditional asks for such a difference."""
 
-    def __init__(self, files: Collection[Sequence[Token]]) -> None:
+    def __init__(self, files: Collection[Sequence[Token]], *, as_written: bool = False) -> None:
         directives = (token.text for tokens in files for token in tokens if token.kind == DIRECTIVE)
-        self._names = {name for text in directives for name in _PUT_ASIDE.findall(text)}
+        self.names = {name for text in directives for name in _PUT_ASIDE.findall(text)}
+        """These macros."""
         chains = [chain for tokens in files for chain in _chains(tokens) if not chain.knows]
-        pending = [chain for chain in chains if any(map(differing, chain.asked))]
+        pending = [chain for chain in chains if any(differing(text, as_written=as_written) for text in chain.asked)]
         while pending:
-            self._names |= {name for chain in pending for name in chain.defined}
+            self.names |= {name for chain in pending for name in chain.defined}
             chains = [chain for chain in chains if chain not in pending]
             pending = [chain for chain in chains if self.is_dependent(_words(chain.asked))]
 
     def is_dependent(self, words: Collection[str]) -> bool:
         """Whether one of the words is such a macro."""
-        return not self._names.isdisjoint(words)
+        return not self.names.isdisjoint(words)
 
     def of(self, asked: Collection[str]) -> bool:
         """Whether a conditional with these directives is decided by such a difference."""
         return any(map(differing, asked)) or self.is_dependent(_words(asked))
+
+
+def derived_macros(texts: Iterable[bytes], *, as_written: bool = False) -> Collection[str]:
+    """The macros of files that hang on such differences."""
+    lines = [b"\n".join(_LINE.findall(text)).decode("latin-1") for text in texts]
+    if not any(differing(text, as_written=as_written) for text in lines):
+        return ()
+    return Dependence([tokenize(text) for text in lines], as_written=as_written).names
+
+
+_LINE = re.compile(rb"^[ \t]*(?:#|%:)(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
 def arms_of(tokens: Sequence[Token], dependence: Dependence) -> Iterator[Arm]:
