@@ -15,7 +15,8 @@ instances of templates it asks for. All of it is a function of the files' texts,
 of types, so that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not:
 those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of
 the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
-reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
+reach, over all files, where the first text is refused; `parts` -> `shells`, what is left of classes of which only
+members are named; `pasting`, what names `##` can make; `instantiating`, which
 macros only instantiate classes. `settling` has the last resort for what cannot be told from the text, such as a type
 that only a header of the host declares: it goes by the compiler's own messages (`complaints`), and so do questions
 that only such a header answers (`conditionals`). `uncovering` finds what
