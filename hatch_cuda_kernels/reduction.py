@@ -47,7 +47,7 @@ from .refusals import (
     found_unasked,
 )
 from .scanning import without_comments
-from .sources import join_label
+from .sources import SourceFile, join_label
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
@@ -118,12 +118,25 @@ class _ReadAfterAllError(Exception):
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
     """Compile with the host code of all project files passed over (see hostcode) that the compile reads; what it reads
     depends on all of them."""
-    own = _own_headers(job.unit)
     try:
-        image = _compile_passing(narrowed(job, space, own), own, space, refusal)
+        image = _compile_passing(*_narrowed(job, space), space, refusal)
     except _ReadAfterAllError:
-        image = _compile_passing(job, own, space, refusal)
+        image = _compile_passing(job, _own_headers(job.unit), space, refusal)
     return dataclasses.replace(image, reads=_reads_all(job.unit, image))
+
+
+def _narrowed(job: CompileJob, space: Workspace) -> tuple[CompileJob, Includes]:
+    """The job with the files that it reads, and which headers are the project's own.
+
+    What files ask for that are not read, such as the tests of a library in the tree, is nothing to it: libraries of
+    the host stay out until a file that is read without them asks for their macros.
+    """
+    own, libraries = _headers(job.unit)
+    narrow = narrowed(job, space, own)
+    if not _asks_for(job.unit, libraries, narrow.unit.closure.files.values()):
+        return narrow, own
+    own = _own_headers(job.unit)
+    return narrowed(job, space, own), own
 
 
 def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -316,14 +329,24 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
         raise CompilationError(str(refusal)) from None
 
 
-def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels.
+_Headers = dict[str, dict[str, list[str]]]
+"""Label of each file -> headers, as it spells them -> their labels."""
 
-    Those of libraries of the host in its tree are none of them, unless a conditional of another file asks for a macro
-    that they define.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    libraries: dict[str, dict[str, list[str]]] = {}
+
+def _own_headers(unit: Unit) -> _Headers:
+    """The headers that are files of the project. Those of libraries of the host in its tree are none of them, unless a
+    conditional of another file asks for a macro that they define."""
+    found, libraries = _headers(unit)
+    if _asks_for(unit, libraries, unit.closure.files.values()):
+        for label, spelled in libraries.items():
+            found.setdefault(label, {}).update(spelled)
+    return found
+
+
+def _headers(unit: Unit) -> tuple[_Headers, _Headers]:
+    """The headers that are in the project's tree, without those of libraries of the host, and these."""
+    found: _Headers = {}
+    libraries: _Headers = {}
     for label, file in unit.closure.files.items():
         for include in file.scan.includes:
             folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
@@ -331,24 +354,20 @@ def _own_headers(unit: Unit) -> dict[str, dict[str, list[str]]]:
             if there := [each for each in labels if each is not None and each in unit.closure.files]:
                 of_host = HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling))
                 (libraries if of_host else found).setdefault(label, {})[include.spelling] = there
-    if libraries and _asks_for(unit, libraries):
-        for label, spelled in libraries.items():
-            found.setdefault(label, {}).update(spelled)
-    return found
+    return found, libraries
 
 
 _DEFINED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _ASKED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if[^\n]*", re.MULTILINE)
 
 
-def _asks_for(unit: Unit, libraries: Mapping[str, Mapping[str, Collection[str]]]) -> bool:
-    """Whether a conditional elsewhere asks for a macro that files of these headers' folders define."""
+def _asks_for(unit: Unit, libraries: _Headers, files: Iterable[SourceFile]) -> bool:
+    """Whether a conditional of one of the files asks for a macro that others in the folders of these headers define."""
     there = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
     folders = {posixpath.dirname(label) for label in there}
-    lines = {label: file.directives for label, file in unit.closure.files.items()}
-    inside = {label for label in lines if label in there or posixpath.dirname(label) in folders}
-    defined = {name for label in inside for name in _DEFINED.findall(lines[label])}
-    outside = [text for label, text in lines.items() if label not in inside]
+    inside = {label for label in unit.closure.files if label in there or posixpath.dirname(label) in folders}
+    defined = {name for label in inside for name in _DEFINED.findall(unit.closure.files[label].directives)}
+    outside = (file.directives for file in files if file.label not in inside) if defined else ()
     asked = {word for text in outside for line in _ASKED.findall(text) for word in re.findall(rb"\w+", line)}
     return not asked.isdisjoint(defined)
 
