@@ -25,7 +25,7 @@ import sys
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -132,8 +132,7 @@ def _by_nvcc(args: argparse.Namespace, root: Path, job: CompileJob, more: Sequen
     given = unit.options.get("pre-include", [])
     options += [f"-include={name}" for name in ([given] if isinstance(given, str) else given)]
     options += [f"-I{folder.path}" for folder in installed_roots()] + [f"-I{sysconfig.get_path('include')}"]
-    if unit.options.get("std"):
-        options.append(f"-std={unit.options['std']}")
+    options += _options_of_nvcc(unit.options)
     known = [str(args.nvcc), os.environ.get("NVCC_APPEND_FLAGS"), str(job.architecture), *options]
     content = repr([*known, *(file.sha256 for file in unit.closure.files.values())]).encode()
     target = args.keep / f"{_file_name(job)}.{hashlib.sha256(content).hexdigest()[:16]}.nvcc.cubin"
@@ -148,6 +147,23 @@ def _by_nvcc(args: argparse.Namespace, root: Path, job: CompileJob, more: Sequen
             partial.write_text(refused, encoding="utf-8")
         partial.rename(target if refused is None else said)
     return target.read_bytes() if target.exists() else said.read_text(encoding="utf-8")
+
+
+_SWITCHES = {"use-fast-math": "--use_fast_math", "restrict": "--restrict", "debug": "--device-debug"}
+_VALUES = {
+    "std": "-std",
+    "fma": "--fmad",
+    "ftz": "--ftz",
+    "prec-div": "--prec-div",
+    "prec-sqrt": "--prec-sqrt",
+    "max-register-count": "--maxrregcount",
+}
+
+
+def _options_of_nvcc(given: Mapping[str, Any]) -> list[str]:
+    """Options of a module that decide what code comes out, as nvcc spells them."""
+    found = [spelling for name, spelling in _SWITCHES.items() if given.get(name)]
+    return found + [f"{spelling}={str(given[name]).lower()}" for name, spelling in _VALUES.items() if name in given]
 
 
 def _keep_ours(args: argparse.Namespace, job: CompileJob, image: CompiledImage) -> None:

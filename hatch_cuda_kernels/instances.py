@@ -40,6 +40,8 @@ class Instances:
     """Whether the author lists instances, so that none is taken."""
     made: bool = False
     """Whether macros make template kernels, whose names the text does not tell."""
+    vague: frozenset[tuple[str, int, str]] = frozenset()
+    """Places that ask for instances which the compiler does not tell, as with types that only a library has."""
     refused: dict[str, str] = field(default_factory=dict)
     """Expression -> what the compiler said of it."""
 
@@ -77,12 +79,15 @@ class Instances:
                 mention = mention._replace(
                     expressions=tuple(dict.fromkeys([*text, *here])),
                     certain=probe.understood(mention)
+                    and not probe.asks_in_vain(mention)
                     and (probe.complete or mention.loose or mention.kernel in kernels),
                 )
             mentions.append(mention)
         every = [text for mention in mentions for text in mention.expressions]
         every += [text for those in found.values() for text in those]
-        return dataclasses.replace(self, mentions=mentions, taken=list(dict.fromkeys(map(squeeze_name, every))))
+        taken = list(dict.fromkeys(map(squeeze_name, every)))
+        vague = frozenset(mention.place for mention in mentions if not mention.certain and probe.asks_in_vain(mention))
+        return dataclasses.replace(self, mentions=mentions, taken=taken, vague=vague)
 
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
@@ -133,7 +138,8 @@ class Instances:
     def left_open(self, job: CompileJob, read: Collection[str]) -> list[str]:
         """A warning of the launches that not every instance is compiled for, in the source and in the headers `read`.
 
-        Of a header, those in templates do not count: it may have many that this source has no use for.
+        Of a header, those in templates count only where it is known that an instance is asked for: it may have many
+        that this source has no use for.
         """
         if job.unit.name_expressions:
             return []
@@ -141,8 +147,10 @@ class Instances:
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
             missing = [text for text in asked if text not in self.taken]
-            counts = mention.label == job.unit.source or (mention.label in read and mention.function != (0, 0))
-            if counts and (missing or not (asked or mention.certain)):
+            here, vague = mention.label == job.unit.source, mention.place in self.vague
+            unknown = vague or not (asked or mention.certain)
+            known = here or vague or mention.function != (0, 0)
+            if (here or mention.label in read) and (missing or (unknown and known)):
                 cause = self._causes(missing) or "neither the text nor the compiler tells the arguments"
                 lines[f"{mention.label}({mention.line}): {mention.text} ({cause})"] = None
         if not lines:

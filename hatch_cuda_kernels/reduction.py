@@ -61,7 +61,7 @@ def compile_asked(job: CompileJob, space: Workspace, found: CompiledImage | NoKe
     """
     unit = job.unit
     texts = {label: file.data for label, file in unit.closure.files.items()}
-    own, _ = _own_headers(unit)
+    own = _own_headers(unit)
     around = _surroundings(unit, own)
     asked = Instances.asked(unit, around)
     if asked.unknown and asked.mentions and unit.host_code != "error":
@@ -123,25 +123,38 @@ class _ReadAfterAllError(Exception):
 def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) -> CompiledImage:
     """Compile with the host code of all project files passed over (see hostcode) that the compile reads; what it reads
     depends on all of them."""
-    own, asked = _own_headers(job.unit)
-    bare = _with_macros_alone(job, asked)
     try:
-        image = _compile_passing(narrowed(bare, space, own), own, space, refusal)
+        image = _compile_passing(*_narrowed(job, space), space, refusal)
     except _ReadAfterAllError:
-        image = _compile_passing(bare, own, space, refusal)
+        image = _compile_passing(*_with_macros(job, job.unit.closure.files.values()), space, refusal)
     return dataclasses.replace(image, reads=_reads_all(job.unit, image))
 
 
-def _with_macros_alone(job: CompileJob, libraries: Collection[str]) -> CompileJob:
-    """A job with nothing but the directives of the files of libraries whose macros others ask for."""
+def _narrowed(job: CompileJob, space: Workspace) -> tuple[CompileJob, Includes]:
+    """The job with the files that it reads, and which headers are the project's own.
+
+    What files ask for that are not read, such as the tests of a library in the tree, is nothing to it: libraries of
+    the host stay out until a file that is read without them asks for their macros.
+    """
+    own, _ = _headers(job.unit)
+    narrow = narrowed(job, space, own)
+    bare, more = _with_macros(job, narrow.unit.closure.files.values())
+    return (narrow, own) if bare is job else (narrowed(bare, space, more), more)
+
+
+def _with_macros(job: CompileJob, asking: Iterable[SourceFile]) -> tuple[CompileJob, Includes]:
+    """The job with nothing but the directives of libraries of the host whose macros `asking` ask for, and which headers
+    are the project's own then; the job itself where none is asked for."""
+    own, libraries = _headers(job.unit)
     closure = job.unit.closure
+    theirs = _files_of(libraries, closure.files)
+    if not _asks_for(theirs, closure.files, asking):
+        return job, own
     files = {
-        label: SourceFile(label, file.directives) if label in libraries else file
-        for label, file in closure.files.items()
+        label: SourceFile(label, file.directives) if label in theirs else file for label, file in closure.files.items()
     }
-    return dataclasses.replace(
-        job, unit=dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
-    )
+    unit = dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
+    return dataclasses.replace(job, unit=unit), _own_headers(job.unit)
 
 
 def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -359,15 +372,25 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
         raise CompilationError(str(refusal)) from None
 
 
-def _own_headers(unit: Unit) -> tuple[dict[str, dict[str, list[str]]], set[str]]:
-    """Label of each file -> the headers, as it spells them, that are files of the project -> their labels; and the
-    files of libraries of the host of which nothing but macros can matter.
+_Headers = dict[str, dict[str, list[str]]]
+"""Label of each file -> headers, as it spells them -> their labels."""
 
-    Headers of such libraries in the project's tree are none of its own, unless a conditional of another file asks for
-    a macro that they define.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    libraries: dict[str, dict[str, list[str]]] = {}
+
+def _own_headers(unit: Unit) -> _Headers:
+    """The headers that are files of the project. Those of libraries of the host in its tree are none of them, unless a
+    conditional of another file asks for a macro that they define."""
+    found, libraries = _headers(unit)
+    files = unit.closure.files
+    if _asks_for(_files_of(libraries, files), files, files.values()):
+        for label, spelled in libraries.items():
+            found.setdefault(label, {}).update(spelled)
+    return found
+
+
+def _headers(unit: Unit) -> tuple[_Headers, _Headers]:
+    """The headers that are in the project's tree, without those of libraries of the host, and these."""
+    found: _Headers = {}
+    libraries: _Headers = {}
     for label, file in unit.closure.files.items():
         for include in file.scan.includes:
             folders = [posixpath.dirname(label), *unit.include_dirs] if include.quoted else unit.include_dirs
@@ -375,25 +398,24 @@ def _own_headers(unit: Unit) -> tuple[dict[str, dict[str, list[str]]], set[str]]
             if there := [each for each in labels if each is not None and each in unit.closure.files]:
                 of_host = HOST_LIBRARIES.fullmatch(posixpath.normpath(include.spelling))
                 (libraries if of_host else found).setdefault(label, {})[include.spelling] = there
-    included = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
-    theirs = {posixpath.dirname(label) for label in included}
-    inside = {label for label in unit.closure.files if label in included or posixpath.dirname(label) in theirs}
-    if not (libraries and _asks_for(unit, inside)):
-        return found, set()
-    for label, spelled in libraries.items():
-        found.setdefault(label, {}).update(spelled)
-    return found, inside
+    return found, libraries
+
+
+def _files_of(libraries: _Headers, files: Mapping[str, SourceFile]) -> set[str]:
+    """The files in the folders of these headers."""
+    there = {label for spelled in libraries.values() for labels in spelled.values() for label in labels}
+    folders = {posixpath.dirname(label) for label in there}
+    return {label for label in files if label in there or posixpath.dirname(label) in folders} if there else set()
 
 
 _DEFINED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _ASKED = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*(?:el)?if[^\n]*", re.MULTILINE)
 
 
-def _asks_for(unit: Unit, inside: Collection[str]) -> bool:
-    """Whether a conditional elsewhere asks for a macro that these files define."""
-    lines = {label: file.directives for label, file in unit.closure.files.items()}
-    defined = {name for label in inside for name in _DEFINED.findall(lines[label])}
-    outside = [text for label, text in lines.items() if label not in inside]
+def _asks_for(inside: Collection[str], files: Mapping[str, SourceFile], asking: Iterable[SourceFile]) -> bool:
+    """Whether a conditional of `asking` asks for a macro that the files inside of a library define."""
+    defined = {name for label in inside for name in _DEFINED.findall(files[label].directives)}
+    outside = (file.directives for file in asking if file.label not in inside) if defined else ()
     asked = {word for text in outside for line in _ASKED.findall(text) for word in re.findall(rb"\w+", line)}
     return not asked.isdisjoint(defined)
 
@@ -402,7 +424,7 @@ def refuse_host_code(job: CompileJob, refusal: RefusalError | None = None) -> No
     """Raise CompilationError with all host code of the project's files where the source has some, or where NVRTC
     refused it and a header has some."""
     unit = job.unit
-    own, _ = _own_headers(unit)
+    own = _own_headers(unit)
     around = _surroundings(unit, own)
     source, *headers = sorted(unit.closure.files, key=lambda label: (label != unit.source, label))
     found = []

@@ -113,6 +113,9 @@ class _Objects:
             _, _, _, section, value, size = symbols[index]
             content = elf.content(sections.get(section, ""))[value : value + size]
             text = re.match(r"\$str|__unnamed_|__PRETTY_FUNCTION__", names[index])
+            content = (
+                content.partition(b" [with ")[0] if text else content
+            )  # the compilers spell what follows otherwise
             return "" if text else re.sub(r"(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}", r"\1", names[index]), content
 
         for section, form in ((".rel", "<QQ"), (".rela", "<QQq")):
@@ -136,10 +139,12 @@ class _Objects:
 
 
 def _is_same(mine: _Place | None, its: _Place | None) -> bool:
-    """Whether two places are the same. A file names itself by its whole path to nvcc."""
+    """Whether two places are the same. A file names itself by its whole path to nvcc, and here by its path in the
+    project, with line information below a folder that stands for that."""
     if mine is None or its is None:
         return False
-    return mine == its or (mine[0] == its[0] == "" and its[1].endswith(b"/" + mine[1]) and mine[2] == its[2])
+    path = b"/" + mine[1].removeprefix(b"/cuda-kernels/")
+    return mine == its or (mine[0] == its[0] == "" and its[1].endswith(path) and mine[2] == its[2])
 
 
 def _compared(ours: bytes, theirs: bytes, left: _Objects, right: _Objects) -> str | None:
@@ -177,7 +182,7 @@ def differences(ours: bytes, theirs: bytes, *, longs_alike: bool = False) -> dic
     objects = _Objects(ours), _Objects(theirs)
     found = dict.fromkeys(sorted(left.keys() - right.keys()), "only with NVRTC")
     for name in sorted(right.keys() - left.keys()):
-        found[name] = WIDE if re.match(r"_ZN(?:\d+[a-z_]+?)?(?:3cub|6thrust)", name) else "only with nvcc"
+        found[name] = WIDE if re.match(r"_ZN(?:\d+[a-z_]\w*?)?(?:3cub|6thrust)", name) else "only with nvcc"
     for name in sorted(left.keys() & right.keys()):
         one, other = left[name], right[name]
         if one.parameters != other.parameters:

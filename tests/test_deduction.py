@@ -109,6 +109,31 @@ def test_launches_in_headers_and_macros(tmp_path: Path) -> None:
     assert set(image.kernels) == {"scale<float>", "scale<int>", "scale<char>"} and not image.warnings
 
 
+@pytest.mark.slow
+def test_instances_that_templates_of_headers_lose(tmp_path: Path) -> None:
+    """A launch in a header's template is warned of where an instance that is asked for is not compiled, also beside
+    others: for a lambda, or for a type that only a library has. Where nobody uses it, it is not."""
+    header = "#pragma once\n" + SCALE + (
+        "template <typename T> void run(T *x) { scale<<<1, 1>>>(x, 1); }\n"
+        "template <typename F> __global__ void each(F f) { f(threadIdx.x); }\n"
+        "template <typename F> void all(F f) { each<F><<<1, 32>>>(f); }\n"
+        "template <typename T> void unused(T *x) { scale<<<1, 2>>>(x, 1); }\n"
+    )  # fmt: skip
+    lines = {text: header[: header.index(text)].count("\n") + 1 for text in ("void run", "void all")}
+    told = compiled(tmp_path, '#include "k.cuh"\nvoid f(float *x) { run(x); }\n', k=header)
+    assert set(told.kernels) == {"scale<float>"} and not told.warnings
+    text = '#include "k.cuh"\nvoid f(float *x) { run(x); all([=] __device__(int i) { x[i] = i; }); }\n'
+    image = compiled(tmp_path, text, k=header)
+    assert set(image.kernels) == {"scale<float>"}
+    (warning,) = image.warnings
+    assert f"k.cuh({lines['void all']}): each<F> (" in warning and warning.count("k.cuh(") == 1
+    for unknown in ("run(&vendor::value());", "auto v = vendor::make(x);\n  run(v.data());", "run(vendor::data());"):
+        image = compiled(tmp_path, f'#include "k.cuh"\nvoid f(float *x) {{\n  run(x);\n  {unknown}\n}}\n', k=header)
+        assert set(image.kernels) == {"scale<float>"}
+        (warning,) = image.warnings
+        assert f"k.cuh({lines['void run']}): scale (" in warning and warning.count("k.cuh(") == 1
+
+
 def test_the_host_sees_no_architecture(tmp_path: Path) -> None:
     """Of conditionals on `__CUDA_ARCH__`, host code is in the arm that nvcc's host compiler sees."""
     text = SCALE + (

@@ -112,3 +112,16 @@ def test_libraries_of_the_host_in_the_tree(tmp_path: Path) -> None:
     write(tmp_path, {"k.cu": text, "nlohmann/json.hpp": LIBRARY})
     image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
     assert b", 16;" in image.data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asks", [False, True], ids=["a test of the library", "a header that is read"])
+def test_only_what_is_read_asks_for_a_library(tmp_path: Path, asks: bool) -> None:
+    """Of a library of the host in the tree, files that are not read ask for nothing, such as its own tests."""
+    broken = "" if asks else "int host(fmt::nothing::here) { throw 1; }\n"
+    write(tmp_path, {"nlohmann/json.hpp": LIBRARY + broken})
+    text = f'#if {int(asks)} || defined NOBODY_DEFINES\n#include "asking.cuh"\n#else\n#define VALUE 3.0f\n#endif\n'
+    asking = "#ifdef JSON_TILE\n#define VALUE 5.0f\n#else\n#define VALUE 4.0f\n#endif\n"
+    image = compile_alone(job_of(tmp_path, '#include "nlohmann/json.hpp"\n' + text + KERNEL, asking=asking))
+    assert value_of(image, "40A00000" if asks else "40400000")
+    assert asks or "nlohmann/json.hpp" in {omission.name for omission in image.passed_over}

@@ -126,6 +126,22 @@ class Meanings:
             if declaration.kind == "function" and declaration.template and not declaration.device:
                 self._templates.setdefault(declaration.name, []).append((file, declaration))
 
+    def leading_to(self, declaration: Declaration) -> frozenset[str]:
+        """Names of the function templates of the host that lead to one of them, with its own."""
+        found, more = set(), {declaration.name}
+        while more:
+            found |= more
+            more = {name for name, words in self._words.items() if not words.isdisjoint(found)} - found
+        return frozenset(found)
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        """Name of a function template of the host -> the words in it."""
+        return {
+            name: {t.text for file, made in those for t in file.parser.tokens[made.first : made.last] if t.kind == WORD}
+            for name, those in self._templates.items()
+        }
+
     @cached_property
     def _fixed_macros(self) -> frozenset[str]:
         """Macros that the files define once and never undefine: they mean the same everywhere after."""

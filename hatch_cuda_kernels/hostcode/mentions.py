@@ -44,6 +44,8 @@ class Mention(NamedTuple):
     """Whether the expressions are all that it asks for."""
     loose: bool = False
     """Whether it is a launch of which the text does not tell the kernel, since macros make one of the two."""
+    through: frozenset[str] = frozenset()
+    """Names of the function templates of the host that lead to it, where it is in one."""
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -172,6 +174,7 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
                 file.seen(site.at),
                 _lines(file, around),
                 whole and meanings.is_plain(site),
+                through=meanings.leading_to(around) if around is not None and around.template else frozenset(),
             )
 
 

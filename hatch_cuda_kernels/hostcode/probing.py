@@ -76,12 +76,19 @@ _BODY_REPORT = re.compile(
 )
 """What it says of an instance, and what first asks for it."""
 _VAGUE = (OF_PROBES, "<error-type>", _CUT_SHORT)
+_CALLED = re.compile(r"(?<![.\w>])(\w+)\s*[(<]")
+_ENDS = re.compile(r"[;{}]")
+"""Where a statement does."""
+_INDENT = "  "
+"""What stands before a line that the compiler shows."""
 _UNDERSTOOD = "device code does not support exception|dynamic initialization is not supported"
 """Errors of what is fine on the host."""
 _ERROR = re.compile(rf": (?:catastrophic )?error(?:: (?!{_UNDERSTOOD})| #|$)|Error limit|NVRTC refuses")
 _NO_MEMBER = re.compile(r'error: class "at::Tensor" has no member "(\w+)"')
 _TROUBLE = re.compile(
-    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)", re.MULTILINE
+    r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): (?:catastrophic )?error[^\n:]*: (?P<text>[^\n]*)"
+    r"(?:\n[^\n]*\n(?P<caret> *)\^)?",
+    re.MULTILINE,
 )
 _ABSENT = re.compile(
     r"^(?P<file>[^\n()]*)\((?P<line>\d+)\): catastrophic error[^\n:]*: (?:cannot|could not) open source file",
@@ -131,12 +138,16 @@ class Probe:
     """Names that are declared besides, as something that can be anything."""
     instances: list[Instance] = field(default_factory=list)
     """The instances that the files ask for, as far as the compiler understood them."""
+    vague: set[tuple[str, int, str]] = field(default_factory=set)
+    """Places that ask for instances with a type that only a library has: it is known that there are some."""
     reached: set[tuple[str, int]] = field(default_factory=set)
     """Lines that use kernels, templates or not, by the compiler's word."""
     complete: bool = False
     """Whether these are all, since it understood everything."""
     troubled: set[tuple[str, int]] = field(default_factory=set)
     """Lines that it did not understand."""
+    in_vain: set[str] = field(default_factory=set)
+    """Names that such lines call."""
     lost: set[str] = field(default_factory=set)
     """Files of which it did not understand how they go on, and so perhaps nothing of what follows."""
     members: dict[str, None] = field(default_factory=dict)
@@ -169,10 +180,12 @@ class Probe:
         cut_short = not self.in_full and any(_CUT_SHORT in each.expression for each in vague)
         self.in_full |= cut_short
         self.instances = [each for each in found if each not in vague]
+        self.vague = {each.place for each in vague}
         self.reached -= {(each.label, each.line) for each in vague}
         self.complete = not vague and not _ERROR.search(log) and all(map(_is_harmless, self.introduced))
         errors = [match for match in _TROUBLE.finditer(log) if not re.match(_UNDERSTOOD, match["text"])]
         self.troubled = {(_label(match["file"]), int(match["line"])) for match in errors}
+        self.in_vain = {name for match in errors for name in self._called(match)}
         self.troubled |= {(each.label, each.line) for each in vague}
         self.lost = {_label(match["file"]) for match in errors if match["text"].startswith("expected a")}
         if "Error limit reached" in log:
@@ -182,6 +195,18 @@ class Probe:
         members = dict.fromkeys(match[1] for match in _NO_MEMBER.finditer(log) if match[1] not in self.members)
         self.members |= members
         self.goes_on = bool(more or members or cut_short or self._without_absent_headers(log))
+
+    def _called(self, error: re.Match[str]) -> list[str]:
+        """What the statement around an error calls, members aside."""
+        lines = self.texts.get(_label(error["file"]), b"").decode("latin-1").split("\n")
+        column = max(len(error["caret"] or "") - len(_INDENT), 0)
+        at = sum(len(line) + 1 for line in lines[: int(error["line"]) - 1]) + column
+        text = "\n".join(lines)
+        return _CALLED.findall(_ENDS.split(text[:at])[-1] + _ENDS.split(text[at:], 1)[0])
+
+    def asks_in_vain(self, mention: Mention) -> bool:
+        """Whether it is known that an instance is asked for which the compiler does not tell."""
+        return mention.place in self.vague or not mention.through.isdisjoint(self.in_vain)
 
     def _without_absent_headers(self, log: str) -> bool:
         """Blank the includes of files that are not there, of which the compiler tells one at a time; whether any is."""
