@@ -163,7 +163,7 @@ def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: 
             unread = unread_files(job, space, trial.shown(settled.files))
             read = {label: found for label, found in read.items() if label not in unread}
             unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
-        unasked = found_unasked(job, read)
+        unasked = found_unasked(job, read, around)
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         kept |= functions  # another file names them: their declarations stay
         if not functions:

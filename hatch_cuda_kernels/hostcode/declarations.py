@@ -119,6 +119,15 @@ class Parser(Brackets):
                 scopes.append((made.last, (scopes[-1][1] + tuple(names))[:_DEEPEST]))
         return found
 
+    @cached_property
+    def members(self) -> dict[Declaration, list[Declaration]]:
+        """The members of each class."""
+        found: dict[Declaration, list[Declaration]] = {}
+        for made in self.declarations:
+            if made.parent is not None:
+                found.setdefault(made.parent, []).append(made)
+        return found
+
     def carries_space(self, first: int, end: int) -> bool:
         """Whether one of the tokens in that range puts something on the device."""
         return self.space_before[end] > self.space_before[first]

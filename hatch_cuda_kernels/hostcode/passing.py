@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .calls import Signature, signature_of, taken_host_objects
 from .choices import as_nvcc_chooses
 from .declarations import Declaration
+from .demands import Demand, demands_of, is_closed
 from .editing import Editor
 from .expansion import expanded
 from .launches import Launch, find_launches
@@ -43,6 +44,12 @@ class Passing(NamedTuple):
     """Whether something that is left may name it."""
     hosts: frozenset[str] = frozenset()
     """Types of the host of which each call of it has to give it an object (see `calls.taken_host_objects`)."""
+    path: tuple[str, ...] = ()
+    """The namespaces that it is declared in."""
+    demands: tuple[Demand, ...] = ()
+    """Of a function, the classes of which each call has to give it an object."""
+    closed: bool = False
+    """Of a class, whether nothing but its objects turns into one."""
 
 
 @dataclass(frozen=True)
@@ -198,8 +205,21 @@ class Pass:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
         if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
             reason = "a texture or surface reference, which CUDA has no more since version 12"
-        hosts = taken_host_objects(self.parser, declaration) if declaration.kind == "function" else frozenset()
-        self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached, hosts))
+        is_function = declaration.kind == "function"
+        self.passed.append(
+            Passing(
+                line,
+                kind,
+                name,
+                reason or "host code",
+                signature,
+                reached,
+                taken_host_objects(self.parser, declaration) if is_function else frozenset(),
+                self.parser.paths[declaration],
+                demands_of(self.parser, declaration) if is_function else (),
+                declaration.kind == "class" and is_closed(self.parser, declaration),
+            )
+        )
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
