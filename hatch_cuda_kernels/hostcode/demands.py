@@ -57,7 +57,7 @@ def own_parameters(parser: Parser, made: Declaration) -> frozenset[str]:
 def _demand(parameter: Sequence[str], own: Collection[str]) -> Demand | None:
     """The class of an object that a parameter has to be given; None where it need not be one, or is not told."""
     words = [text for text in parameter if text not in ("const", "volatile", "struct", "class")]
-    names = [text for text in itertools.takewhile(lambda text: _is_word(text) or text == "::", words)]
+    names = list(itertools.takewhile(lambda text: _is_word(text) or text == "::", words))
     rest = words[len(names) :]
     if len(names) > 1 and names[-1] != "::" and names[-2] != "::":
         names.pop()  # the name of the parameter, of which nothing follows
@@ -106,7 +106,7 @@ def _is_deduced(given: Sequence[str], own: Collection[str]) -> bool:
 
 
 def is_closed(parser: Parser, made: Declaration) -> bool:
-    """Whether nothing but objects of a class turns into one: it has no constructor that converts, by all that is told."""
+    """Whether nothing but objects of a class turns into one: it has no constructor that converts, as far as is told."""
     for member in parser.members.get(made, ()):
         texts = [token.text for token in parser.tokens[member.first : member.last]]
         if member.kind in ("macro", "other") and texts[:1] != ["friend"]:

@@ -86,6 +86,7 @@ class Pass:
         shells: Collection[int] = (),
         retouched: Collection[int] = (),
         dropped: Collection[int] = (),
+        hollow: Mapping[int, str] | None = None,
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
@@ -94,10 +95,10 @@ class Pass:
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
         `shells`, of classes of which nothing but constants is named; `retouched`, of functions of the device that are
         inline and nowhere defined, and of constants that nvcc folds; `dropped`, directives of conditionals that make no
-        difference.
+        difference; `hollow`, of functions for both sides whose body only the host can run, each with the reason.
         """
         parser = self.parser
-        more, unmentioned = further or {}, unreached or {}
+        more, unmentioned, bodies = further or {}, unreached or {}, hollow or {}
         editor = Editor(parser)
         self.passed = []
         candidates: list[Declaration] = []
@@ -140,6 +141,9 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
+            elif declaration.first in bodies:
+                editor.cut(declaration.erasable, declaration.last, ";")
+                self._note(declaration, "body", bodies[declaration.first])
             elif declaration.first in retouched:
                 self._retouch(declaration, editor)
         used = self._used(candidates, erased, gone).union(self.keep_names)
