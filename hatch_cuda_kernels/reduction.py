@@ -272,7 +272,7 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
         f"{passing.name} of {label}({passing.line}): {passing.reason}"
         for label, found in settled.files.items()
         for passing in found.passed
-        if passing.kind == "body" and passing.reason != "host code"
+        if passing.kind in ("body", "definition") and passing.reason != "host code"
     ]
     if hollow and _UNRESOLVED in settled.log:
         message += numbered("\nbodies of functions for both sides that only the host can run:", hollow[:6])

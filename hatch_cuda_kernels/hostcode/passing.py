@@ -142,8 +142,7 @@ class Pass:
             elif verdict == "mark":
                 self._mark(declaration, editor)
             elif declaration.first in bodies:
-                editor.cut(declaration.erasable, declaration.last, ";")
-                self._note(declaration, "body", bodies[declaration.first])
+                self._hollow_out(declaration, editor, bodies[declaration.first])
             elif declaration.first in retouched:
                 self._retouch(declaration, editor)
         used = self._used(candidates, erased, gone).union(self.keep_names)
@@ -155,6 +154,8 @@ class Pass:
                 erased.append(declaration)
         for declaration in erased:
             self._erase(declaration, editor)
+            if declaration.first in retouched:
+                self._retouch(declaration, editor)
         for index in dropped:
             editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
@@ -289,6 +290,12 @@ class Pass:
             editor.cut(declaration.erasable, declaration.last, ";")
             self._note(declaration, "body")
         self._mark(declaration, editor)
+
+    def _hollow_out(self, declaration: Declaration, editor: Editor, reason: str) -> None:
+        """Leave a function without its body, which is all of it where its class or namespace declares it."""
+        again = self.verdicts.owner(declaration) is not None and not self.verdicts.is_special(declaration)
+        editor.cut(declaration.first if again else declaration.erasable, declaration.last, "" if again else ";")
+        self._note(declaration, "definition" if again else "body", reason)
 
     def _retouch(self, declaration: Declaration, editor: Editor) -> None:
         """Make a constant of `const` one of `constexpr`; take `inline` from a function, and from the macros that stand

@@ -264,11 +264,12 @@ class _Amendment:
         return len(self.further) + len(self.whole) + len(self.moved) + len(self.retouched) + len(self.hollow)
 
     def _bodiless(self, line: int) -> Iterator[int]:
-        """The functions of the device that a line declares and does not define."""
+        """The functions of the device that a line declares and does not define, or those of the host."""
         parser = self.parser
         for made in parser.declarations:
-            here = made.kind == "function" and made.device and made.body < 0 and made.name_at >= 0
-            if here and parser.line(made.name_at) == line:
+            host = not made.device and self.state.verdicts.of(made) in ("go", "erase")
+            bodiless = made.kind == "function" and (host or (made.device and made.body < 0))
+            if bodiless and made.name_at >= 0 and parser.line(made.name_at) == line:
                 yield made.first
 
     def fold(self) -> bool:
@@ -292,7 +293,9 @@ class _Amendment:
         for made in parser.declarations:
             if made.kind == "function" and made.body >= 0 and verdicts.is_for_both(made) and verdicts.can_erase(made):
                 lines = range(parser.line(made.erasable), parser.line(made.last) + 1)
-                of_body = (text for line, (text, of_instance) in complained.items() if line in lines and not of_instance)
+                of_body = (
+                    text for line, (text, of_instance) in complained.items() if line in lines and not of_instance
+                )
                 for message in of_body:
                     self.hollow.setdefault(made.first, message)
         return len(self.hollow) > before

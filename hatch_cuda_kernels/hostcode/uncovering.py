@@ -214,9 +214,10 @@ def uncovering(
             else:
                 passing_kind = passing.kind
             made = left.pasted if passing.signature is None else left.called
-            if any(_hides(passing, name, left.rest) for name in names) or (not left.is_for_nobody(passing) and any(
-                name in made or _is_taken(passing_kind, name, passing.signature, left.rest) for name in names
-            )):
+            if any(_hides(passing, name, left.rest) for name in names) or (
+                not left.is_for_nobody(passing)
+                and any(name in made or _is_taken(passing_kind, name, passing.signature, left.rest) for name in names)
+            ):
                 yield label, passing
 
 
