@@ -23,6 +23,8 @@ __all__ = [
     "arguments_of",
     "asked",
     "asked_signs",
+    "converts_to_anything",
+    "has_lists",
     "parameters_of",
     "signature_of",
     "split_arguments",
@@ -109,7 +111,8 @@ _HOST_OBJECT = re.compile(
 
 def taken_host_objects(parser: Parser, declaration: Declaration) -> frozenset[str]:
     """The containers, streams and tensors of the host that each call of a function has to give it, by the names of
-    their types. Nothing else turns into one but what `turns_into_containers` looks for."""
+    their types. Nothing else turns into one but what `has_lists`, `converts_to_anything` and
+    `turns_into_containers` look for."""
     opened = parser.next_of(declaration.name_at)
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return frozenset()
@@ -121,30 +124,40 @@ def taken_host_objects(parser: Parser, declaration: Declaration) -> frozenset[st
 _LIST = "initializer_list"
 
 
-def turns_into_containers(parser: Parser, asking: Collection[str], types: Collection[str]) -> bool:
-    """Whether a file has what a container of the host can be made of without its name: a list in braces in an operand
-    that is not evaluated, a `std::initializer_list` that is no parameter, a conversion to any type.
-
-    `types` are the names of template parameters.
-    """
+def has_lists(parser: Parser, asking: Collection[str]) -> bool:
+    """Whether operands that are not evaluated have lists in braces: objects without the name of their class."""
     tokens = parser.tokens
     for index, end in _operands(parser, asking):
         opened = (inside for inside in range(index + 1, end) if tokens[inside].text == "{")
         listed = any(tokens[inside - 1].text not in ("requires", ")") for inside in opened)
         if listed and not parser.is_at(index + 1, "..."):
             return True
+    return False
+
+
+def converts_to_anything(parser: Parser, types: Collection[str]) -> bool:
+    """Whether a file has a conversion to any type. `types` are the names of template parameters."""
+    tokens = parser.tokens
+    for made in parser.declarations:
+        if made.kind == "function" and made.name.startswith("operator"):
+            named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
+            to = [token.text for token in named if token.text not in ("operator", "const", "&", "&&")]
+            if to and to[0] in types and to[1:2] in ([], ["<"]):
+                return True
+    return False
+
+
+def turns_into_containers(parser: Parser) -> bool:
+    """Whether a file has what makes a container of the host without its name: a `std::initializer_list` that is no
+    parameter."""
     heads: set[int] = set()
     for made in parser.declarations:
         if made.kind == "function":
             heads.update(range(made.name_at, made.head_end))
-            named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
-            to = [token.text for token in named if token.text not in ("operator", "const", "&", "&&")]
-            if made.name.startswith("operator") and to and to[0] in types and to[1:2] in ([], ["<"]):
-                return True
-    for index, token in enumerate(tokens):
+    for index, token in enumerate(parser.tokens):
         if token.text == _LIST and index not in heads:
             return True
-        if token.text == "auto" and [t.text for t in tokens[index + 2 : index + 4]] == ["=", "{"]:
+        if token.text == "auto" and [t.text for t in parser.tokens[index + 2 : index + 4]] == ["=", "{"]:
             return True
     return False
 

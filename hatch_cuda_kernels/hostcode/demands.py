@@ -105,11 +105,14 @@ def _is_deduced(given: Sequence[str], own: Collection[str]) -> bool:
     return False
 
 
+_DECLARES_TYPES = frozenset("friend struct class union enum static_assert".split())
+
+
 def is_closed(parser: Parser, made: Declaration) -> bool:
     """Whether nothing but objects of a class turns into one: it has no constructor that converts, as far as is told."""
     for member in parser.members.get(made, ()):
         texts = [token.text for token in parser.tokens[member.first : member.last]]
-        if member.kind in ("macro", "other") and texts[:1] != ["friend"]:
+        if member.kind in ("macro", "other") and not _DECLARES_TYPES.issuperset(texts[:1]):
             return False
         if texts[:1] == ["using"] and "::" in texts and "=" not in texts:
             return False  # it may inherit constructors
@@ -135,10 +138,9 @@ def _converts(parser: Parser, constructor: Declaration, name: str) -> bool:
 class Absent:
     """The classes that are gone, and of which nothing that is left has an object."""
 
-    def __init__(self, passed: Iterable[Passing], words: Collection[str], *, converts: bool) -> None:
-        """`words` are those that what is left has, or could make; `converts`, whether it has what may turn into
-        anything."""
-        self._words, self._converts = words, converts
+    def __init__(self, passed: Iterable[Passing], words: Collection[str]) -> None:
+        """`words` are those that what is left has, or could make."""
+        self._words = words
         self._made: dict[str, list[Passing]] = {}
         """Name -> what went and declared it."""
         self._conversions: list[str] = []
@@ -149,15 +151,16 @@ class Absent:
                 elif passing.kind not in ("include", "body", "definition", "macro", "instantiation", "constructor"):
                     self._made.setdefault(name, []).append(passing)
 
-    def demanded(self, passing: Passing, *, explicit: bool) -> bool:
+    def demanded(self, passing: Passing, *, explicit: bool, converts: bool) -> bool:
         """Whether each call of a function has to give it an object that nothing has and nothing turns into.
 
-        `explicit` tells whether a call may be written with its template arguments.
+        `explicit` tells whether a call may be written with its template arguments; `converts`, whether anything may
+        turn into such an object.
         """
         return any(
             all(
                 (demand.deduced and not explicit)
-                or (not self._converts and (demand.bound or each.closed) and not self.turns_into([demand.name]))
+                or (not converts and (demand.bound or each.closed) and not self.turns_into([demand.name]))
                 for each in classes
             )
             for demand in passing.demands

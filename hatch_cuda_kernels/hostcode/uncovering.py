@@ -9,7 +9,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, turns_into_containers, unqualified
+from .calls import (
+    ASKS,
+    OPERANDS,
+    Signature,
+    asked,
+    asked_signs,
+    converts_to_anything,
+    has_lists,
+    turns_into_containers,
+    unqualified,
+)
 from .declarations import Declaration, Parser
 from .demands import Absent
 from .passing import PassedOver, Passing
@@ -238,7 +248,9 @@ class _Left:
         parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
         for parser in parsers:
             rest.add(parser, asking)
-        self.converts = any(turns_into_containers(parser, asking, rest.parameters) for parser in parsers)
+        self._lists = any(has_lists(parser, asking) for parser in parsers)
+        self._converts = any(converts_to_anything(parser, rest.parameters) for parser in parsers)
+        self._contains = self._lists or self._converts or any(map(turns_into_containers, parsers))
         brought = surroundings.expanded(rest.used)
         rest.called |= brought - rest.used
         rest.spaces |= brought - rest.used
@@ -251,14 +263,24 @@ class _Left:
         gone = {_plain(name) for passing in passed for name in passing.name.split(", ")}
         pasting = Pasting([parser.tokens for parser in parsers], surroundings)
         self.pasted, self.called = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
-        self._absent = Absent(passed, rest.words | rest.used | self.pasted, converts=self.converts)
+        self._absent = Absent(passed, rest.words | rest.used | self.pasted)
 
     def is_for_nobody(self, passing: Passing) -> bool:
         """Whether each call of a function would have to give it what nothing has that is left."""
-        asked = [name for name in map(_plain, passing.name.split(", ")) if name in self.rest.asked]
-        if passing.hosts - self.rest.used and not self.converts and not asked:
+        operator = passing.name.startswith("operator")
+        named = "operator" in self.rest.asked if operator else self._is_asked(passing)
+        listed = named or (operator and _takes_lists(passing.name.removeprefix("operator").strip()))
+        if passing.hosts - self.rest.used and not self._contains and not self._is_asked(passing):
             return not self._absent.turns_into(passing.hosts)
-        return self._absent.demanded(passing, explicit=bool(asked) or "operator" in self.rest.asked)
+        return self._absent.demanded(passing, explicit=named, converts=self._converts or (listed and self._lists))
+
+    def _is_asked(self, passing: Passing) -> bool:
+        return not self.rest.asked.keys().isdisjoint(map(_plain, passing.name.split(", ")))
+
+
+def _takes_lists(sign: str) -> bool:
+    """Whether an operand of an operator can be a list in braces."""
+    return sign in ("[]", "()") or (sign.endswith("=") and sign not in ("==", "!=", "<=", ">="))
 
 
 def _hides(passing: Passing, name: str, rest: _Rest) -> bool:
