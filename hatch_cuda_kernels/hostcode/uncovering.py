@@ -269,13 +269,15 @@ class _Left:
         """Whether each call of a function would have to give it what nothing has that is left."""
         operator = passing.name.startswith("operator")
         named = "operator" in self.rest.asked if operator else self._is_asked(passing)
-        listed = named or (operator and _takes_lists(passing.name.removeprefix("operator").strip()))
+        listed = _takes_lists(passing.name.removeprefix("operator").strip()) if operator else passing.kind != "function"
         if passing.hosts - self.rest.used and not self._contains and not self._is_asked(passing):
             return not self._absent.turns_into(passing.hosts)
-        return self._absent.demanded(passing, explicit=named, converts=self._converts or (listed and self._lists))
+        return self._absent.demanded(
+            passing, explicit=named, converts=self._converts or ((named or listed) and self._lists)
+        )
 
     def _is_asked(self, passing: Passing) -> bool:
-        return not self.rest.asked.keys().isdisjoint(map(_plain, passing.name.split(", ")))
+        return any(name in self.rest.asked or name in self.called for name in map(_plain, passing.name.split(", ")))
 
 
 def _takes_lists(sign: str) -> bool:
