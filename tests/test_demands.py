@@ -35,6 +35,8 @@ HARMLESS = {
     "bool operator==(const n::C &, int);\nbool operator==(int, ::n::C const &b);\n",
     "a class that was declared before": "struct C;\nstruct C { vendor::Handle h; };\n" + EQUAL,
     "an explicit constructor": "struct C { explicit C(P); C(const C &); C(C &&o); C(); C(int, int); };\n" + EQUAL,
+    "a conversion that is asked for by name": "struct C { vendor::Handle h; };\n"
+    "struct L { template <class T> __device__ explicit operator T() const; };\n__device__ L make();\n" + EQUAL,
     "nothing is made for a reference": "struct C { C(P); };\nbool operator==(C &, C &);\n",
     "a template whose argument is deduced": "template <class T> struct C { template <class U> C(U); };\n"
     "template <class T> bool operator==(const C<T> &, P);\n",
@@ -70,6 +72,9 @@ REFUSED = {
     "a conversion to any instance": "template <class T> struct C { vendor::Handle h; };\n"
     "struct L { template <template <class> class X, class T> __device__ operator X<T>() const; };\n"
     "__device__ L make();\nbool operator==(const C<int> &, P);\n",
+    "a conversion that may be explicit": "struct C { vendor::Handle h; };\n"
+    "struct L { template <class T> __device__ explicit(sizeof(T) > 4) operator T() const; };\n"
+    "__device__ L make();\n" + EQUAL,
     "an alias": "namespace n { struct C { vendor::Handle h; }; }\nusing C = P;\n" + EQUAL,
     "an alias template": "template <class T> using C = T;\n"
     "template <class T> bool operator==(const C<T> &, const C<T> &);\n",

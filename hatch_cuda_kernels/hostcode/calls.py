@@ -25,6 +25,7 @@ __all__ = [
     "asked_signs",
     "converts_to_anything",
     "has_lists",
+    "is_explicit",
     "parameters_of",
     "signature_of",
     "split_arguments",
@@ -135,11 +136,17 @@ def has_lists(parser: Parser, asking: Collection[str]) -> bool:
     return False
 
 
+def is_explicit(parser: Parser, member: Declaration) -> bool:
+    """Whether a constructor or a conversion is `explicit` without a condition: it is not asked for an argument."""
+    head = range(member.first, member.name_at)
+    return any(parser.is_at(at, "explicit") and not parser.is_at(at + 1, "(") for at in head)
+
+
 def converts_to_anything(parser: Parser, types: Collection[str]) -> bool:
     """Whether a file has a conversion to any type. `types` are the names of template parameters."""
     tokens = parser.tokens
     for made in parser.declarations:
-        if made.kind == "function" and made.name.startswith("operator"):
+        if made.kind == "function" and made.name.startswith("operator") and not is_explicit(parser, made):
             named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
             to = [token.text for token in named if token.text not in ("operator", "const", "&", "&&")]
             if to and to[0] in types and to[1:2] in ([], ["<"]):

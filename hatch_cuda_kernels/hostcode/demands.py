@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .calls import parameters_of
+from .calls import is_explicit, parameters_of
 from .declarations import Declaration, Parser
 from .tokens import WORD
 
@@ -123,8 +123,7 @@ def is_closed(parser: Parser, made: Declaration) -> bool:
 
 def _converts(parser: Parser, constructor: Declaration, name: str) -> bool:
     """Whether a constructor makes an object of something else than such an object."""
-    head = parser.tokens[constructor.first : constructor.name_at]
-    if any(token.text == "explicit" for token in head) and not any(token.text == "(" for token in head):
+    if is_explicit(parser, constructor):
         return False
     parts = [[token.text for token in part] for part in parameters_of(parser, constructor)]
     needed = [part for part in parts if "=" not in part and "..." not in part]
