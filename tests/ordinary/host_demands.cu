@@ -1,5 +1,5 @@
 // Operators and a swap of classes of the host beside code of the device that asks for the same operators.
-// kernels: count
+// kernels: count<int>, count<Point>
 #include <cuda/std/type_traits>
 #include <memory>
 #include <string>
