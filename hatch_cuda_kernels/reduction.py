@@ -219,7 +219,7 @@ def _compile_texts(
             unread = unread_files(job, space, trial.shown(settled.files))
             read = {label: found for label, found in read.items() if label not in unread}
             unsafe = list(uncovering(read, around, expressions=expressions, linked=unit.relocatable))
-        unasked = found_unasked(job, read)
+        unasked = found_unasked(job, read, around)
         functions = {passing.name for _, passing in unsafe if passing.kind == "function"} - kept
         kept |= functions  # another file names them: their declarations stay
         if not functions:
@@ -324,6 +324,14 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     missed = dict.fromkeys([*undefined_names(settled.log), *_INCOMPLETE.findall(settled.log)])
     if told := [gone[name] for name in missed if name in gone][:6]:
         message += numbered("\nwhat device code misses there is declared for the host:", told)
+    hollow = [
+        f"{passing.name} of {label}({passing.line}): {passing.reason}"
+        for label, found in settled.files.items()
+        for passing in found.passed
+        if passing.kind in ("body", "definition") and passing.reason != "host code"
+    ]
+    if hollow and _UNRESOLVED in settled.log:
+        message += numbered("\nbodies of functions for both sides that only the host can run:", hollow[:6])
     absent = {
         passing.name: f"{label}({passing.line})"
         for label, found in settled.files.items()
@@ -343,6 +351,7 @@ def _refused_in_the_end(job: CompileJob, refusal: RefusalError, settled: Settled
     return f"{message})"
 
 
+_UNRESOLVED = "Unresolved extern function"
 _INCOMPLETE = re.compile(r'(?:incomplete type "(?:[\w:]*::)?|has no member (?:class )?")(\w+)')
 _NAMES_MISSING = re.compile(r'is undefined|followed by "::"|has no member|not a type name|qualified name')
 

@@ -8,9 +8,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from .errors import CompilationError, numbered
-from .hostcode import CUSTOMIZATIONS, PassedOver, Passing
+from .hostcode import CUSTOMIZATIONS, PassedOver, Passing, Surroundings, demanding
 from .plan import CompiledImage, CompileJob
-from .scanning import without_comments
 
 __all__ = [
     "check_attributes",
@@ -69,27 +68,18 @@ def _layouts(line: bytes, macros: Collection[bytes]) -> int:
 _LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
 
 
-def found_unasked(job: CompileJob, files: Mapping[str, PassedOver]) -> list[str]:
+def found_unasked(job: CompileJob, files: Mapping[str, PassedOver], around: Surroundings) -> list[str]:
     """The host functions passed over that CUDA's libraries may find by the type of an argument.
 
-    Not those that take an object of a class which nothing mentions that is left.
+    Not those that take what nothing has that is left, nor those of a namespace that nothing left has a type of.
     """
     includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
     if not any(map(_LIBRARIES.match, includes)):
         return []
     passed = [(label, passing) for label, found in files.items() for passing in found.passed]
-    found = [(label, p) for label, p in passed if p.kind == "function" and p.name in CUSTOMIZATIONS]
-    if not found:
-        return []
-    gone = {passing.name for _, passing in passed if passing.kind == "class" and not passing.reached}
-    left = {
-        word for each in files.values() for word in re.findall(r"\w+", without_comments(each.data).decode("latin-1"))
-    }
-    return [
-        f"{label}({passing.line}): function {passing.name}"
-        for label, passing in found
-        if passing.signature is None or passing.signature.types.isdisjoint(gone - left)
-    ]
+    found = [(label, p) for label, p in passed if p.kind == "function" and p.reached and p.name in CUSTOMIZATIONS]
+    harmless = demanding(files, around) if found else []
+    return [f"{label}({passing.line}): function {passing.name}" for label, passing in found if passing not in harmless]
 
 
 def check_customizations(job: CompileJob, problems: Sequence[str]) -> None:

@@ -40,6 +40,8 @@ GOES = {
     "constant function": "constexpr int twice(int n) { return 2 * n; }",
     "forward declaration": "struct Options;",
     "specialisation": "struct Own { };\ntemplate <> struct vendor::traits<Own> { };",
+    "specialisation for a class that is declared first": "struct Own;\nstruct Own { };\n"
+    "template <> struct vendor::traits<Own> { };",
     "class with functions for both sides": "struct Span { int *p; __host__ __device__ int first() { return *p; } };",
     "definition of a member": "struct Layer { void run(int); };\nvoid Layer::run(int n) { }",
     "operators of a class": "struct Money { int n; };\nbool operator<(const Money &a, const Money &b);",

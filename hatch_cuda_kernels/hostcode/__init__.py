@@ -51,7 +51,7 @@ from .settling import Settled, settle
 from .standard import names_integers, other_integers, other_layouts
 from .surroundings import Surroundings
 from .tokens import INCLUDE
-from .uncovering import uncovering
+from .uncovering import demanding, uncovering
 
 __all__ = [
     "CUSTOMIZATIONS",
@@ -76,6 +76,7 @@ __all__ = [
     "as_nvcc_sees",
     "complaints",
     "conditions_of_kernels",
+    "demanding",
     "derived_macros",
     "device_functions",
     "global_variables",

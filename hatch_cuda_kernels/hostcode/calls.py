@@ -23,6 +23,10 @@ __all__ = [
     "arguments_of",
     "asked",
     "asked_signs",
+    "converts_to_anything",
+    "has_lists",
+    "is_explicit",
+    "parameters_of",
     "signature_of",
     "split_arguments",
     "taken_host_objects",
@@ -54,10 +58,6 @@ class Signature(NamedTuple):
     """The namespaces that it is declared in."""
     streams: bool = False
     """Whether it takes a stream, which nothing in device code is or becomes."""
-    types: frozenset[str] = frozenset()
-    """Names of the types that references among its parameters are of: a call has an object of each of them."""
-    deduced: frozenset[str] = frozenset()
-    """Of a template, those of them whose arguments it deduces, to which nothing else is converted."""
 
     def takes(self, count: int | None) -> bool:
         """Whether it may be meant by a call with that many arguments; None is not known."""
@@ -66,19 +66,10 @@ class Signature(NamedTuple):
 
 def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]) -> Signature:
     """Signature of a function, by its list of parameters."""
-    opened = parser.next_of(declaration.name_at)
-    if declaration.name.startswith("operator"):
-        while opened < declaration.last and (
-            not parser.is_at(opened, "(") or (parser.is_at(opened + 1, ")") and parser.is_at(opened + 2, "("))
-        ):
-            opened += 1
-    elif parser.is_at(opened, "<"):
-        opened = parser.next_of(parser.angle(opened, parser.limit) or opened)
-    if not parser.is_at(opened, "(") or opened not in parser.match:
+    opened = _list_of(parser, declaration)
+    if opened is None:
         return Signature(0, _ANY, path)
     least = most = 0
-    types: set[str] = set()
-    deduced: set[str] = set()
     streams = any(_STREAM.fullmatch(token.text) for token in parser.tokens[opened : parser.match[opened]])
     for part in arguments_of(parser, opened):
         texts = [token.text for token in part]
@@ -89,9 +80,26 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
         else:
             most += 1
             least += "=" not in texts
-            types.update(_referred(texts))
-            deduced.update(_referred(texts) if declaration.template and "<" in texts else ())
-    return Signature(least, most, path, streams, frozenset(types), frozenset(deduced))
+    return Signature(least, most, path, streams)
+
+
+def parameters_of(parser: Parser, declaration: Declaration) -> list[list[Token]]:
+    """The parameters of a function; none where they are not told."""
+    opened = _list_of(parser, declaration)
+    return [] if opened is None else list(arguments_of(parser, opened))
+
+
+def _list_of(parser: Parser, declaration: Declaration) -> int | None:
+    """The parenthesis that opens the parameters of a function."""
+    opened = parser.next_of(declaration.name_at)
+    if declaration.name.startswith("operator"):
+        while opened < declaration.last and (
+            not parser.is_at(opened, "(") or (parser.is_at(opened + 1, ")") and parser.is_at(opened + 2, "("))
+        ):
+            opened += 1
+    elif parser.is_at(opened, "<"):
+        opened = parser.next_of(parser.angle(opened, parser.limit) or opened)
+    return opened if parser.is_at(opened, "(") and opened in parser.match else None
 
 
 _HOST_OBJECT = re.compile(
@@ -104,7 +112,8 @@ _HOST_OBJECT = re.compile(
 
 def taken_host_objects(parser: Parser, declaration: Declaration) -> frozenset[str]:
     """The containers, streams and tensors of the host that each call of a function has to give it, by the names of
-    their types. Nothing else turns into one but what `turns_into_containers` looks for."""
+    their types. Nothing else turns into one but what `has_lists`, `converts_to_anything` and
+    `turns_into_containers` look for."""
     opened = parser.next_of(declaration.name_at)
     if not parser.is_at(opened, "(") or opened not in parser.match:
         return frozenset()
@@ -116,39 +125,48 @@ def taken_host_objects(parser: Parser, declaration: Declaration) -> frozenset[st
 _LIST = "initializer_list"
 
 
-def turns_into_containers(parser: Parser, asking: Collection[str], types: Collection[str]) -> bool:
-    """Whether a file has what a container of the host can be made of without its name: a list in braces in an operand
-    that is not evaluated, a `std::initializer_list` that is no parameter, a conversion to any type.
-
-    `types` are the names of template parameters.
-    """
+def has_lists(parser: Parser, asking: Collection[str]) -> bool:
+    """Whether operands that are not evaluated have lists in braces: objects without the name of their class."""
     tokens = parser.tokens
     for index, end in _operands(parser, asking):
         opened = (inside for inside in range(index + 1, end) if tokens[inside].text == "{")
         listed = any(tokens[inside - 1].text not in ("requires", ")") for inside in opened)
         if listed and not parser.is_at(index + 1, "..."):
             return True
+    return False
+
+
+def is_explicit(parser: Parser, member: Declaration) -> bool:
+    """Whether a constructor or a conversion is `explicit` without a condition: it is not asked for an argument."""
+    head = range(member.first, member.name_at)
+    return any(parser.is_at(at, "explicit") and not parser.is_at(at + 1, "(") for at in head)
+
+
+def converts_to_anything(parser: Parser, types: Collection[str]) -> bool:
+    """Whether a file has a conversion to any type. `types` are the names of template parameters."""
+    tokens = parser.tokens
+    for made in parser.declarations:
+        if made.kind == "function" and made.name.startswith("operator") and not is_explicit(parser, made):
+            named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
+            to = [token.text for token in named if token.text not in ("operator", "const", "&", "&&")]
+            if to and to[0] in types and to[1:2] in ([], ["<"]):
+                return True
+    return False
+
+
+def turns_into_containers(parser: Parser) -> bool:
+    """Whether a file has what makes a container of the host without its name: a `std::initializer_list` that is no
+    parameter."""
     heads: set[int] = set()
     for made in parser.declarations:
         if made.kind == "function":
             heads.update(range(made.name_at, made.head_end))
-            named = itertools.takewhile(lambda token: token.text != "(", tokens[made.name_at : made.head_end])
-            to = [token for token in named if token.text not in ("operator", "const", "&", "&&")]
-            if made.name.startswith("operator") and len(to) == 1 and to[0].kind == WORD and to[0].text in types:
-                return True
-    for index, token in enumerate(tokens):
+    for index, token in enumerate(parser.tokens):
         if token.text == _LIST and index not in heads:
             return True
-        if token.text == "auto" and [t.text for t in tokens[index + 2 : index + 4]] == ["=", "{"]:
+        if token.text == "auto" and [t.text for t in parser.tokens[index + 2 : index + 4]] == ["=", "{"]:
             return True
     return False
-
-
-def _referred(parameter: list[str]) -> Iterator[str]:
-    """The name of the type that a parameter is a plain reference to."""
-    words = [word for word in itertools.takewhile(lambda text: text not in ("<", "&"), parameter) if word != "const"]
-    if words and "=" not in parameter and parameter.count("&") == 1:
-        yield words[-1]
 
 
 def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | None]]:

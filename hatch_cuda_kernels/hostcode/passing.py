@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .calls import Signature, signature_of, taken_host_objects
 from .choices import as_nvcc_chooses
 from .declarations import Declaration
+from .demands import Demand, demands_of, is_closed
 from .editing import Editor
 from .expansion import expanded
 from .launches import Launch, find_launches
@@ -44,6 +45,12 @@ class Passing(NamedTuple):
     """Whether something that is left may name it."""
     hosts: frozenset[str] = frozenset()
     """Types of the host of which each call of it has to give it an object (see `calls.taken_host_objects`)."""
+    path: tuple[str, ...] = ()
+    """The namespaces that it is declared in."""
+    demands: tuple[Demand, ...] = ()
+    """Of a function, the classes of which each call has to give it an object."""
+    closed: bool = False
+    """Of a class, whether nothing but its objects turns into one."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class Pass:
         shells: Mapping[int, Left] | None = None,
         retouched: Collection[int] = (),
         dropped: Collection[int] = (),
+        hollow: Mapping[int, str] | None = None,
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
@@ -88,10 +96,10 @@ class Pass:
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
         `shells`, of classes of which members alone are named; `retouched`, of functions of the device that are
         inline and nowhere defined, and of constants that nvcc folds; `dropped`, directives of conditionals that make no
-        difference.
+        difference; `hollow`, of functions for both sides whose body only the host can run, each with the reason.
         """
         parser = self.parser
-        more, unmentioned, hollow = further or {}, unreached or {}, shells or {}
+        more, unmentioned, partly, bodies = further or {}, unreached or {}, shells or {}, hollow or {}
         editor = Editor(parser)
         self.passed = []
         candidates: list[Declaration] = []
@@ -107,7 +115,7 @@ class Pass:
                 gone.append((declaration.first, declaration.last))
                 self._note(declaration, reason=unmentioned[declaration.first], reached=False)
                 continue
-            if self._leaves_shell(declaration, hollow, whole):
+            if self._leaves_shell(declaration, partly, whole):
                 inside = declaration.last
                 editor.cut(declaration.first, declaration.last)
                 gone.append((declaration.first, declaration.last))
@@ -118,8 +126,8 @@ class Pass:
                 verdict = "erase" if declaration.is_vital else "cut"
             if verdict == "go":
                 candidates.append(declaration)
-            elif declaration.first in hollow and declaration.first not in whole:
-                gone += self._leave_parts(declaration, hollow[declaration.first], editor)
+            elif declaration.first in partly and declaration.first not in whole:
+                gone += self._leave_parts(declaration, partly[declaration.first], editor)
                 self._note(declaration, "class definition", reason, reached=False)
             elif verdict == "cut":
                 inside = declaration.last
@@ -137,6 +145,8 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
+            elif declaration.first in bodies:
+                self._hollow_out(declaration, editor, bodies[declaration.first])
             elif declaration.first in retouched:
                 self._retouch(declaration, editor)
         used = self._used(candidates, erased, gone).union(self.keep_names)
@@ -148,6 +158,8 @@ class Pass:
                 erased.append(declaration)
         for declaration in erased:
             self._erase(declaration, editor)
+            if declaration.first in retouched:
+                self._retouch(declaration, editor)
         for index in dropped:
             editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
@@ -202,8 +214,21 @@ class Pass:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
         if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
             reason = "a texture or surface reference, which CUDA has no more since version 12"
-        hosts = taken_host_objects(self.parser, declaration) if declaration.kind == "function" else frozenset()
-        self.passed.append(Passing(line, kind, name, reason or "host code", signature, reached, hosts))
+        is_function = declaration.kind == "function"
+        self.passed.append(
+            Passing(
+                line,
+                kind,
+                name,
+                reason or "host code",
+                signature,
+                reached,
+                taken_host_objects(self.parser, declaration) if is_function else frozenset(),
+                self.parser.paths[declaration],
+                demands_of(self.parser, declaration) if is_function else (),
+                declaration.kind == "class" and is_closed(self.parser, declaration),
+            )
+        )
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
@@ -279,6 +304,12 @@ class Pass:
             editor.cut(declaration.erasable, declaration.last, ";")
             self._note(declaration, "body")
         self._mark(declaration, editor)
+
+    def _hollow_out(self, declaration: Declaration, editor: Editor, reason: str) -> None:
+        """Leave a function without its body, which is all of it where its class or namespace declares it."""
+        again = self.verdicts.owner(declaration) is not None and not self.verdicts.is_special(declaration)
+        editor.cut(declaration.first if again else declaration.erasable, declaration.last, "" if again else ";")
+        self._note(declaration, "definition" if again else "body", reason)
 
     def _retouch(self, declaration: Declaration, editor: Editor) -> None:
         """Make a constant of `const` one of `constexpr`; take `inline` from a function, and from the macros that stand

@@ -153,7 +153,8 @@ class _Closure:
     def _is_class(self, name: str) -> bool:
         """Whether a name is that of classes and of nothing else in the files."""
         found = self.by_name.get(name, ())
-        return bool(found) and name not in self.surroundings.macros and all(u.made.kind == "class" for u in found)
+        kinds = {unit.made.kind for unit in found}  # "other" is a declaration without a definition
+        return "class" in kinds and name not in self.surroundings.macros and kinds <= {"class", "other"}
 
     def run(self) -> None:
         """Keep all that is reached."""

@@ -119,6 +119,7 @@ def settle(
             changed = folding
         else:
             changed = [label for label, lines in complained.items() if passes[label].heed(lines, shared)]
+            changed += [label for label, lines in complained.items() if not linked and passes[label].hollow_out(lines)]
             for label, lines in complained.items():
                 if passes[label].open_up(lines, [data for other, data in files.items() if other != label]):
                     changed.append(label)
@@ -172,6 +173,8 @@ class _Amendment:
         """Directives of conditionals whose arms are host code."""
         self.retouched: set[int] = set()
         """Inline functions that nothing defines, which lose the `inline`; constants, which get a `constexpr`."""
+        self.hollow: dict[int, str] = {}
+        """Functions for both sides whose body goes, with what is complained of there."""
 
     def run(self) -> PassedOver:
         """The file as it stands."""
@@ -179,7 +182,7 @@ class _Amendment:
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
         unreached.update(dict.fromkeys(self.repeated, _REPEATED))
         return self.state.run(
-            further, self.whole, self.moved, unreached, self.reach.shells, self.retouched, self.dropped
+            further, self.whole, self.moved, unreached, self.reach.shells, self.retouched, self.dropped, self.hollow
         )
 
     @cached_property
@@ -290,7 +293,8 @@ class _Amendment:
 
     @property
     def _changes(self) -> int:
-        return len(self.further) + len(self.whole) + len(self.moved) + len(self.retouched) + len(self.repeated)
+        amended = (self.further, self.whole, self.moved, self.retouched, self.repeated, self.hollow)
+        return sum(map(len, amended))
 
     def _alias(self, line: int) -> Declaration | None:
         """The only alias that a line declares."""
@@ -301,11 +305,12 @@ class _Amendment:
         return self.parser.line(made.first) <= line <= self.parser.line(made.last)
 
     def _bodiless(self, line: int) -> Iterator[int]:
-        """The functions of the device that a line declares and does not define."""
+        """The functions of the device that a line declares and does not define, or those of the host."""
         parser = self.parser
         for made in parser.declarations:
-            here = made.kind == "function" and made.device and made.body < 0 and made.name_at >= 0
-            if here and parser.line(made.name_at) == line:
+            host = not made.device and self.state.verdicts.of(made) in ("go", "erase")
+            bodiless = made.kind == "function" and (host or (made.device and made.body < 0))
+            if bodiless and made.name_at >= 0 and parser.line(made.name_at) == line:
                 yield made.first
 
     def fold(self) -> bool:
@@ -318,6 +323,23 @@ class _Amendment:
             if made.kind == "variable" and made.parent is None and not made.device and plain:
                 self.retouched.add(made.first)
         return self._changes > before
+
+    def hollow_out(self, complained: Mapping[int, tuple[str, bool]]) -> bool:
+        """Let the bodies of functions for both sides go that are complained of; whether a new one does.
+
+        nvcc lets such a function call what only the host can run, as long as no kernel calls it. One that a kernel does
+        call is an error of the linker then, as it has no body.
+        """
+        parser, verdicts, before = self.parser, self.state.verdicts, len(self.hollow)
+        for made in parser.declarations:
+            if made.kind == "function" and made.body >= 0 and verdicts.is_for_both(made) and verdicts.can_erase(made):
+                lines = range(parser.line(made.erasable), parser.line(made.last) + 1)
+                of_body = (
+                    text for line, (text, of_instance) in complained.items() if line in lines and not of_instance
+                )
+                for message in of_body:
+                    self.hollow.setdefault(made.first, message)
+        return len(self.hollow) > before
 
     def _is_host_body(self, declaration: Declaration, line: int) -> bool:
         """Whether a line is in the body of a function that device code cannot call."""

@@ -9,14 +9,25 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .calls import ASKS, OPERANDS, Signature, asked, asked_signs, turns_into_containers, unqualified
+from .calls import (
+    ASKS,
+    OPERANDS,
+    Signature,
+    asked,
+    asked_signs,
+    converts_to_anything,
+    has_lists,
+    turns_into_containers,
+    unqualified,
+)
 from .declarations import Declaration, Parser
+from .demands import Absent
 from .passing import PassedOver, Passing
 from .pasting import Pasting
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, WORD, names_member
 
-__all__ = ["uncovering"]
+__all__ = ["demanding", "uncovering"]
 
 _SIZES = frozenset({"sizeof", "alignof"})
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
@@ -36,6 +47,10 @@ class _Rest:
     of it."""
     members: set[str] = field(default_factory=set)
     """Words after a dot or an arrow."""
+    words: set[str] = field(default_factory=set)
+    """All words, but for a class that is only declared."""
+    paths: set[tuple[str, ...]] = field(default_factory=set)
+    """The namespaces around declarations."""
     spaces: set[str] = field(default_factory=set)
     """Words that may name a namespace: in front of `::`, after `namespace`, in an argument of a macro."""
     declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
@@ -93,6 +108,7 @@ class _Rest:
         """Take in the rest of one file."""
         tokens = parser.tokens
         names = {declaration.name_at for declaration in parser.declarations}
+        declared: set[int] = set()
         for declaration in parser.declarations:
             path = parser.paths[declaration]
             words: set[str] = set()
@@ -112,6 +128,10 @@ class _Rest:
                 self.taken.setdefault(declaration.name, set()).update(t.text for t in inside if t.kind == WORD)
             if declaration.kind == "other" and tokens[declaration.last - 1].kind == WORD:
                 names.add(declaration.last - 1)  # `struct S;`
+                if tokens[declaration.last - 2].text in ("struct", "class", "union"):
+                    declared.add(declaration.last - 1)
+            if declaration.kind != "scope":
+                self.paths.add(path)
         self.signs += asked_signs(parser, asking)
         for name, count in asked(parser, asking):
             self.asked.setdefault(name, set()).add(count)
@@ -123,6 +143,7 @@ class _Rest:
                 end = made.body if made.body >= 0 else made.last
                 self.tried.update(tokens[i].text for i in range(made.first, end) if _names_members(parser, i))
         measured = handed = 0
+        self.words.update(t.text for index, t in enumerate(tokens) if t.kind == WORD and index not in declared)
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
                 continue
@@ -198,22 +219,7 @@ def uncovering(
     into one. In a file that is linked to others, a declaration without its body would be bound to what another file
     calls by that name.
     """
-    rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
-    parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
-    for parser in parsers:
-        rest.add(parser, asking)
-    convert = any(turns_into_containers(parser, asking, rest.parameters) for parser in parsers)
-    brought = surroundings.expanded(rest.used)
-    rest.called |= brought - rest.used
-    rest.spaces |= brought - rest.used
-    rest.plain |= brought - rest.used
-    rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
-    rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
-    rest.used |= brought
-    rest.instantiate(expressions)
-    gone = {_plain(name) for found in files.values() for passing in found.passed for name in passing.name.split(", ")}
-    pasting = Pasting([parser.tokens for parser in parsers], surroundings)
-    pasted, called = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
+    left = _Left(files, surroundings, expressions)
     for label, found in files.items():
         for passing in found.passed:
             names = [_plain(name) for name in passing.name.split(", ")]
@@ -221,15 +227,76 @@ def uncovering(
                 passing_kind = "function"
             elif not passing.reached or passing.kind in _HARMLESS:
                 continue
-            elif passing.hosts - rest.used and not convert and rest.asked.keys().isdisjoint(names):
-                continue  # nothing that is left has what a call would have to give it
-            elif passing.signature is not None and passing.signature.deduced - rest.used:
-                continue  # nor an object of a class template that is gone
             else:
                 passing_kind = passing.kind
-            made = pasted if passing.signature is None else called
-            if any(name in made or _is_taken(passing_kind, name, passing.signature, rest) for name in names):
+            made = left.pasted if passing.signature is None else left.called
+            if any(_hides(passing, name, left.rest) for name in names) or (
+                not left.is_for_nobody(passing)
+                and any(name in made or _is_taken(passing_kind, name, passing.signature, left.rest) for name in names)
+            ):
                 yield label, passing
+
+
+def demanding(files: Mapping[str, PassedOver], surroundings: Surroundings) -> list[Passing]:
+    """The functions that went and that each call would have to give what nothing has that is left."""
+    left = _Left(files, surroundings, ())
+    return [passing for found in files.values() for passing in found.passed if left.is_for_nobody(passing)]
+
+
+class _Left:
+    """What is left of files, with what it could make."""
+
+    def __init__(
+        self, files: Mapping[str, PassedOver], surroundings: Surroundings, expressions: Collection[str]
+    ) -> None:
+        self.rest = rest = _Rest()
+        asking = surroundings.reaching(OPERANDS) - OPERANDS
+        parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
+        for parser in parsers:
+            rest.add(parser, asking)
+        self._lists = any(has_lists(parser, asking) for parser in parsers)
+        self._converts = any(converts_to_anything(parser, rest.parameters) for parser in parsers)
+        self._contains = self._lists or self._converts or any(map(turns_into_containers, parsers))
+        brought = surroundings.expanded(rest.used)
+        rest.called |= brought - rest.used
+        rest.spaces |= brought - rest.used
+        rest.plain |= brought - rest.used
+        rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
+        rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
+        rest.used |= brought
+        rest.instantiate(expressions)
+        passed = [passing for found in files.values() for passing in found.passed]
+        gone = {_plain(name) for passing in passed for name in passing.name.split(", ")}
+        pasting = Pasting([parser.tokens for parser in parsers], surroundings)
+        self.pasted, self.called = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
+        self._absent = Absent(passed, rest.words | rest.used | self.pasted)
+
+    def is_for_nobody(self, passing: Passing) -> bool:
+        """Whether each call of a function would have to give it what nothing has that is left."""
+        operator = passing.name.startswith("operator")
+        named = "operator" in self.rest.asked if operator else self._is_asked(passing)
+        listed = _takes_lists(passing.name.removeprefix("operator").strip()) if operator else passing.kind != "function"
+        if passing.hosts - self.rest.used and not self._contains and not self._is_asked(passing):
+            return not self._absent.turns_into(passing.hosts)
+        return self._absent.demanded(
+            passing, explicit=named, converts=self._converts or ((named or listed) and self._lists)
+        )
+
+    def _is_asked(self, passing: Passing) -> bool:
+        return any(name in self.rest.asked or name in self.called for name in map(_plain, passing.name.split(", ")))
+
+
+def _takes_lists(sign: str) -> bool:
+    """Whether an operand of an operator can be a list in braces."""
+    return sign in ("[]", "()") or (sign.endswith("=") and sign not in ("==", "!=", "<=", ">="))
+
+
+def _hides(passing: Passing, name: str, rest: _Rest) -> bool:
+    """Whether a function of a namespace hid one of an outer namespace, whatever it takes, where code is left."""
+    if passing.kind != "function" or not (name in rest.used or name.startswith("operator")):
+        return False
+    outer = [path for path in rest.declared.get(name, ()) if path == passing.path[: len(path)] != passing.path]
+    return any(here[: len(path) + 1] == passing.path[: len(path) + 1] for path in outer for here in rest.paths)
 
 
 def _plain(name: str) -> str:
@@ -242,9 +309,7 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
     if name.startswith("operator") and kind in ("function", "member"):
         return _is_operator_asked(name.removeprefix("operator").strip(), signature, rest)
     if signature is not None:
-        asked = any(map(signature.takes, rest.asked.get(name, ())))
-        outer = (path for path in rest.declared.get(name, ()) if path == signature.path[: len(path)] != signature.path)
-        return asked or (kind == "function" and name in rest.used and any(True for _ in outer))
+        return any(map(signature.takes, rest.asked.get(name, ())))
     if kind == "class definition":
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
         asks = rest.asks or rest.measures or not rest.tried.isdisjoint(rest.parameters)

@@ -117,6 +117,13 @@ class Verdicts:
             and self._is_foreign(declaration)
         )
 
+    def is_for_both(self, declaration: Declaration) -> bool:
+        """Whether a function is for the host and the device, and its body tells nothing of what it is."""
+        tokens = self.parser.tokens[declaration.first : declaration.head_end]
+        words = self.surroundings.expanded([token.text for token in tokens])
+        deduced = {"constexpr", "consteval", "virtual", "override", "final", "auto", "decltype", "__global__"}
+        return {HOST, "__device__"} <= words and words.isdisjoint(deduced)
+
     def _is_foreign(self, declaration: Declaration) -> bool:
         """Whether a function has a parameter or a result that only the host has; initialisers tell nothing of it."""
         end = declaration.erasable if declaration.erasable >= 0 else declaration.head_end
