@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from .editing import Editor
 from .expansion import expanded
 from .launches import Launch, find_launches
 from .names import HOST, HOST_HEADERS, SPACES
+from .shells import Left
 from .surroundings import Surroundings
 from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, names_member
 from .verdicts import Verdicts
@@ -76,7 +77,7 @@ class Pass:
         whole: Collection[int] = (),
         moved: Collection[int] = (),
         unreached: Mapping[int, str] | None = None,
-        shells: Collection[int] = (),
+        shells: Mapping[int, Left] | None = None,
         retouched: Collection[int] = (),
         dropped: Collection[int] = (),
     ) -> PassedOver:
@@ -85,12 +86,12 @@ class Pass:
         `further` are the first tokens of declarations and includes that have to go as well, each with the reason;
         `whole`, of those whose declaration cannot stay either; `moved`, of those in namespace `std` that are to be in
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
-        `shells`, of classes of which nothing but constants is named; `retouched`, of functions of the device that are
+        `shells`, of classes of which members alone are named; `retouched`, of functions of the device that are
         inline and nowhere defined, and of constants that nvcc folds; `dropped`, directives of conditionals that make no
         difference.
         """
         parser = self.parser
-        more, unmentioned = further or {}, unreached or {}
+        more, unmentioned, hollow = further or {}, unreached or {}, shells or {}
         editor = Editor(parser)
         self.passed = []
         candidates: list[Declaration] = []
@@ -106,17 +107,20 @@ class Pass:
                 gone.append((declaration.first, declaration.last))
                 self._note(declaration, reason=unmentioned[declaration.first], reached=False)
                 continue
+            if self._leaves_shell(declaration, hollow, whole):
+                inside = declaration.last
+                editor.cut(declaration.first, declaration.last)
+                gone.append((declaration.first, declaration.last))
+                continue
             reason = more.get(declaration.first) if declaration.kind != "scope" else None
             verdict = self.verdicts.of(declaration)
             if reason is not None:
                 verdict = "erase" if declaration.is_vital else "cut"
             if verdict == "go":
                 candidates.append(declaration)
-            elif declaration.first in shells and reason is None:
-                inside = declaration.last
-                self._leave_constants(declaration, editor)
-                gone.append((declaration.first, declaration.last))
-                self._note(declaration, "class definition", reached=False)
+            elif declaration.first in hollow and declaration.first not in whole:
+                gone += self._leave_parts(declaration, hollow[declaration.first], editor)
+                self._note(declaration, "class definition", reason, reached=False)
             elif verdict == "cut":
                 inside = declaration.last
                 after = self.verdicts.after_name(declaration) if declaration.first not in whole else None
@@ -243,21 +247,31 @@ class Pass:
         names = [name for name in parser.declared_names(declaration) if name != declaration.name]
         self.passed.append(Passing(parser.line(closed), "variable", ", ".join(names) or "(unnamed)"))
 
-    def _leave_constants(self, declaration: Declaration, editor: Editor) -> None:
-        """Let all of a class go but its constants."""
+    @staticmethod
+    def _leaves_shell(declaration: Declaration, shells: Mapping[int, Left], whole: Collection[int]) -> bool:
+        """Whether it is a member that goes of a class of which a shell is left."""
+        parent = declaration.parent
+        if parent is None or parent.first not in shells or parent.first in whole:
+            return False
+        return declaration.first not in shells[parent.first].parts
+
+    def _leave_parts(self, declaration: Declaration, left: Left, editor: Editor) -> Iterator[tuple[int, int]]:
+        """Open a class of which a shell is left, and let go what is no member; yields what goes."""
+        parser, tokens = self.parser, self.parser.tokens
         after = self.verdicts.after_name(declaration)
         assert after is not None
-        if after < declaration.body:
+        if after < declaration.body and not left.based:
             editor.cut(after, declaration.body - 1)
-        start, public = declaration.body + 1, "public:"
-        for made in self.verdicts.constants(declaration):
-            if start < made.first:
-                editor.cut(start, made.first - 1, public)
-            else:
-                editor.insert(start, public)
-            start, public = made.last + 1, ""
-        if start < self.parser.match[declaration.body]:
-            editor.cut(start, self.parser.match[declaration.body] - 1)
+            yield after, declaration.body - 1
+        editor.cut(declaration.body, declaration.body, "{public:")
+        ends = {member.first: member.last for member in parser.declarations if member.parent is declaration}
+        index = declaration.body + 1
+        while index < parser.match[declaration.body]:
+            if (last := left.parts.get(index)) is not None and last < ends[index] - 1:
+                editor.cut(last + 1, ends[index] - 1)  # a variable of the type
+            if tokens[index].text in ("private", "protected"):
+                editor.cut(index, index, "public")
+            index = ends.get(index, index) + 1
 
     def _erase(self, declaration: Declaration, editor: Editor) -> None:
         """Leave the declaration, marked as device code, without its definition."""

@@ -22,8 +22,8 @@ functions among the roots, for the functions that they call as well):
   with its name. What an `#include` in the middle of a declaration brings is not looked for: such a declaration is kept.
 - Names that the language or a library looks up unasked (`begin`, `get`, `swap`) count as mentioned. A literal operator
   is mentioned by its suffix, a deduction guide by its class.
-- Of a class of the host that is never named but for its members, constants are left: nothing has it as a type, so that
-  nothing can ask for its size, and an enumeration has no names to look up. Functions of the host that take it go.
+- Of a class of the host that is never named but for its members, a shell is left (see `shells`): nothing has it as a
+  type, so that nothing can ask for its size. Functions of the host that take it go.
 - Specialisations are mentioned by their template; those of a template that the files do not declare are roots. What
   a constraint, `sizeof` or `decltype` asks about is mentioned in it.
 
@@ -37,11 +37,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .calls import unqualified
 from .names import CUSTOMIZATIONS
 from .pasting import Pasting
+from .shells import QUALIFIES, Left, Shells
 from .surroundings import Surroundings
 from .units import Reader, Unit
 from .verdicts import Verdicts
@@ -62,8 +63,8 @@ class Reach:
     """What nothing mentions."""
     dragging: frozenset[int] = frozenset()
     """Functions of the host that mention something that goes."""
-    shells: frozenset[int] = frozenset()
-    """Classes of the host of which only constants are named: `Layer::Kind::dense`."""
+    shells: Mapping[int, Left] = field(default_factory=dict)
+    """Classes of the host of which only members are named, `Layer::Kind::dense`, with what is left of them."""
 
 
 def find_unreached(
@@ -72,8 +73,10 @@ def find_unreached(
     expressions: Collection[str] = (),
     *,
     entries: bool = False,
+    complained: Mapping[str, Collection[int]] | None = None,
 ) -> dict[str, Reach]:
-    """What no kernel of the files can reach. `expressions` are the instances that are asked for.
+    """What no kernel of the files can reach. `expressions` are the instances that are asked for; `complained`, classes
+    of which the compiler says that only the host can have them, by their first tokens.
 
     With `entries`, functions of the device are among it that no kernel reaches, which nobody can call where the image
     is not linked to others.
@@ -98,21 +101,21 @@ def find_unreached(
     closure.mention({*_UNASKED, *(word for text in expressions for word in re.findall(r"\w+", text))})
     closure.plain.update(word for text in expressions for word in re.findall(r"\w+", unqualified(text)))
     closure.run()
+    pairs = {(one, other) for text in expressions for one, other in QUALIFIES.findall(text)}
+    shells = Shells(closure, readers, pairs, complained or {}).find()
     unreached: dict[str, set[int]] = {label: set() for label in files}
     dragging = {label: reader.definitions for label, reader in readers.items()}
     for unit in units:
         if not unit.kept and unit.owner is None:
             unreached[unit.label].add(unit.made.first)
-    shells: dict[str, set[int]] = {label: set() for label in files}
-    bare = closure.shells()
-    for unit in bare:
-        shells[unit.label].add(unit.made.first)
-    for unit in closure.dragging({name for each in bare for name in each.names}):
+    for unit in shells.outside:
         dragging[unit.label].add(unit.made.first)
-    return {
-        label: Reach(frozenset(unreached[label]), frozenset(dragging[label]), frozenset(shells[label]))
-        for label in files
-    }
+    for unit in closure.dragging({unit.made.name for unit in shells.left}):
+        dragging[unit.label].add(unit.made.first)
+    left: dict[str, dict[int, Left]] = {label: {} for label in files}
+    for unit, each in shells.left.items():
+        left[unit.label][unit.made.first] = each
+    return {label: Reach(frozenset(unreached[label]), frozenset(dragging[label]), left[label]) for label in files}
 
 
 class _Closure:
@@ -186,22 +189,6 @@ class _Closure:
         named = not unit.names or not self.mentioned.isdisjoint(unit.names)
         inside = unit.owner is None and self.spaces.issuperset(unit.path)
         return named and inside and all(any(each.kept for each in self.by_name[name]) for name in unit.needs)
-
-    def shells(self) -> list[Unit]:
-        """The classes of the host that nothing for the device names but for one of their members."""
-        plain = set(self.plain)
-        for unit in self.units:
-            if unit.kept and not unit.weak:
-                plain |= unit.plain - {*unit.names}
-                plain |= self.surroundings.expanded(unit.words) - unit.words
-        return [
-            unit
-            for unit in self.units
-            if unit.constants
-            and unit.kept
-            and plain.isdisjoint(unit.names)
-            and [each for name in unit.names for each in self.by_name[name] if each.made.kind != "other"] == [unit]
-        ]
 
     def dragging(self, shells: Collection[str]) -> set[Unit]:
         """The functions of the host that would stay and mention something that goes, or take one of the `shells`."""

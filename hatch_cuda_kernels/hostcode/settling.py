@@ -122,6 +122,14 @@ def settle(
             for label, lines in complained.items():
                 if passes[label].open_up(lines, [data for other, data in files.items() if other != label]):
                     changed.append(label)
+            if [label for label in changed if passes[label].names_members_of_more(files.values())]:
+                states = {label: amendment.state.verdicts for label, amendment in passes.items()}
+                classes = {label: amendment.classes for label, amendment in passes.items()}
+                reached = find_unreached(states, surroundings, expressions, complained=classes)
+                hollow = [label for label, reach in reached.items() if reach.shells != passes[label].reach.shells]
+                changed = [*{*changed, *hollow}]
+                for label in hollow:
+                    passes[label].reach = reached[label]
         if not changed:
             break
         for label in changed:
@@ -155,6 +163,7 @@ class _Amendment:
         self.further: dict[int, str] = {}
         self.whole: set[int] = set()
         """Those of them whose declaration is complained of, too."""
+        self.known_classes: set[int] = set()
         self.moved: set[int] = set()
         """Specialisations of templates of `std` that are those of `cuda::std`, by way of the stand-ins."""
         self.repeated: set[int] = set()
@@ -240,7 +249,8 @@ class _Amendment:
                 continue
             if declaration is not None and declaration.first not in self.moved and _OF_LIBCUXX.match(message):
                 self.moved.add(declaration.first)
-            elif declaration is not None and declaration.first in gone:
+            elif declaration is not None and (declaration.first in gone or declaration.first in self.reach.shells):
+                self.further.setdefault(declaration.first, message)
                 self.whole.add(declaration.first)
             elif declaration is not None:
                 self.further.setdefault(declaration.first, message)
@@ -264,6 +274,19 @@ class _Amendment:
         here = [token.text for token in (*tokens[: found.first], *tokens[found.last + 1 :])]
         texts = [*here, *(data.decode("latin-1") for data in others)]
         return any(re.search(rf"\b{name}\b", text) for name in found.macros for text in texts)
+
+    @property
+    def classes(self) -> set[int]:
+        """Classes that are complained of, of which a shell may do."""
+        those = {made.first for made in self.parser.declarations if made.kind == "class" and made.parent is None}
+        return those & self.further.keys() - self.whole
+
+    def names_members_of_more(self, texts: Collection[bytes]) -> bool:
+        """Whether the files name members of a class that is complained of since this was asked last."""
+        new = self.classes - self.known_classes
+        self.known_classes |= new
+        names = [made.name for made in self.parser.declarations if made.first in new and made.name]
+        return any(re.search(rf"\b{name}\s*(?:::|<)".encode(), text) for name in names for text in texts)
 
     @property
     def _changes(self) -> int:

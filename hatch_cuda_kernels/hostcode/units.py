@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .calls import split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
+from .parts import Shell, parts_of
 from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD, names_member
 from .verdicts import Verdicts
 
@@ -19,6 +20,7 @@ __all__ = ["Reader", "Unit"]
 
 _SUFFIX = re.compile(r'operator"[^"]*"\s*(\w+)')
 _SPLICE = re.compile(r"(?:\\[ \t]*\r?\n)+")
+_OF_HEADS = frozenset("public private protected virtual using typedef typename template class struct union".split())
 _OF_NUMBER = re.compile(r"[A-Za-z_]\w*$")
 
 
@@ -44,8 +46,12 @@ class Unit:
     """The class that it is a member of."""
     special: bool = False
     """Whether it is a specialisation, `template <>`."""
-    constants: bool = False
-    """Whether it is a class of the host that is only declared, and has constants."""
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    """Words that qualify another one directly, each with that."""
+    scopes: frozenset[str] = frozenset()
+    """Of what is defined out of its class, the words that its name is qualified with."""
+    opaque: bool = False
+    """Whether it is a class of the host that is only declared."""
     needs: Collection[str] = ()
     """Of a specialisation, classes of the files without which nothing can ask for it."""
     kept: bool = False
@@ -109,21 +115,64 @@ class Reader:
     def _units_of(self, top: Declaration, end: int, members: Sequence[Declaration]) -> Iterator[Unit]:
         path = self.parser.paths[top]
         weak = dict.fromkeys(member for member in members if self._is_weak(member))
-        hidden = [(member.first, member.last + 1) for member in weak]
-        hidden += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
-        hidden += [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
+        hidden = self._hidden(members)
         friends = [m.name for m in members if m.kind == "function" and "friend" in self._head(m)]
-        unit = Unit(self.label, top, self._names(top), friends, path, *self._words(top.first, end, hidden))
+        words, plain, pairs = self._words(top.first, end, hidden)
+        unit = Unit(self.label, top, self._names(top), friends, path, words, plain, pairs=pairs)
         unit.root, unit.weak = self._is_root(top, end, members), self._is_weak(top)
         unit.special = self.verdicts.is_special(top)
-        unit.constants = top.kind == "class" and end < top.last and any(self.verdicts.constants(top))
+        unit.opaque = top.kind == "class" and end < top.last and self.verdicts.of(top) == "cut"
+        unit.scopes = self._scopes(top)
         if top.kind == "macro" and unit.names:
             unit.words = instantiated(self.parser, top).words
         unit.needs = self._needs(top) if unit.special else ()
         yield unit
         for member in weak:
-            words, plain = self._words(member.first, self._end(member), ())
-            yield Unit(self.label, member, (), (), path, words, plain, weak=True, owner=unit)
+            words, plain, pairs = self._words(member.first, self._end(member), ())
+            yield Unit(self.label, member, (), (), path, words, plain, weak=True, owner=unit, pairs=pairs)
+
+    def shell(self, made: Declaration) -> Shell | None:
+        """A class of the host as its members are told apart, with what those mention that can stay."""
+        shell = parts_of(self.verdicts, made)
+        for part in shell.parts if shell is not None else ():
+            inside = [each for each in self.parser.declarations if part.made.first <= each.first < part.last]
+            part.words, part.plain, part.pairs = self._words(part.made.first, part.last + 1, self._hidden(inside))
+        return shell
+
+    def named(self, first: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
+        """The words in a range that do not only qualify another one, and those of them in arguments of templates."""
+        inside: set[str] = set()
+        index = first
+        while index < end:
+            closed = self.parser.angle(index, end) if self.parser.is_at(index, "<") else None
+            if closed is not None:
+                inside |= self._words(index, closed, ())[1]
+                index = closed
+            index += 1
+        plain = self._words(first, end, ())[1] - _OF_HEADS
+        return plain - inside, frozenset(inside)
+
+    def _hidden(self, members: Sequence[Declaration]) -> list[tuple[int, int]]:
+        """What goes of declarations: functions for the host or their bodies, and friends that are classes."""
+        weak = {member for member in members if self._is_weak(member)}
+        found = [(member.first, member.last + 1) for member in weak]
+        found += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
+        return found + [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
+
+    def _scopes(self, made: Declaration) -> frozenset[str]:
+        """The words that qualify the name of what is defined out of its class, `Table<T>::Row::size`."""
+        tokens, found = self.parser.tokens, set[str]()
+        index = made.name_at if made.kind in ("function", "variable", "class", "enum") else -1
+        while index > made.first and tokens[index - 1].text in ("::", "~"):
+            index -= 1 if tokens[index - 1].text == "~" else 2
+            depth = 0
+            while index > made.first:
+                depth += (tokens[index].text == ">") - (tokens[index].text == "<")
+                if depth == 0 and tokens[index].kind == WORD:
+                    break
+                index -= 1
+            found.add(tokens[index].text)
+        return frozenset(found)
 
     def _head(self, made: Declaration) -> Collection[str]:
         """The words before the name of a function."""
@@ -237,12 +286,15 @@ class Reader:
             if parser.tokens[index].text in names and parser.tokens[index - 1].text != "::":
                 yield index
 
-    def _words(self, first: int, end: int, hidden: Sequence[tuple[int, int]]) -> tuple[frozenset[str], frozenset[str]]:
-        """The words from one token to another that can mean something at namespace level; and those of them that do not
-        only qualify another one."""
+    def _words(
+        self, first: int, end: int, hidden: Sequence[tuple[int, int]]
+    ) -> tuple[frozenset[str], frozenset[str], frozenset[tuple[str, str]]]:
+        """The words from one token to another that can mean something at namespace level; those of them that do not
+        only qualify another one; and those that do, each with that."""
         parser, tokens = self.parser, self.parser.tokens
         found: set[str] = set()
         plain: set[str] = set()
+        pairs: set[tuple[str, str]] = set()
         skipped = dict(hidden)
         index = first
         while index < end:
@@ -251,11 +303,24 @@ class Reader:
                 continue
             token = tokens[index]
             if token.kind == WORD and index not in self.parameters:
-                qualifies = parser.is_at(index + 1, "::")
-                if qualifies or not names_member(tokens, index, parser.surroundings.macros):
+                qualified = self._qualified(index)
+                if qualified or not names_member(tokens, index, parser.surroundings.macros):
                     found.add(token.text)
-                    plain.update(() if qualifies else (token.text,))
+                    plain.update(() if qualified else (token.text,))
+                    pairs.update([(token.text, qualified)] if qualified else ())
             elif token.kind == NUMBER and (suffix := _OF_NUMBER.search(token.text)):
                 found.add(f'""{suffix[0]}')
             index += 1
-        return frozenset(found), frozenset(plain)
+        return frozenset(found), frozenset(plain), frozenset(pairs)
+
+    def _qualified(self, index: int) -> str:
+        """The word that another one does nothing but qualify: `size` of `Table::size` and `Table<int>::size`."""
+        parser, following = self.parser, self.parser.next_of(index)
+        if parser.is_at(following, "<"):
+            closed = parser.angle(following, parser.limit)
+            following = following if closed is None else parser.next_of(closed)
+        if not parser.is_at(following, "::"):
+            return ""
+        at = parser.next_of(following)
+        at = parser.next_of(at) if parser.is_at(at, "template") else at
+        return parser.tokens[at].text if at < len(parser.tokens) and parser.tokens[at].kind == WORD else ""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cached_property
 
 from .declarations import Declaration, Parser
@@ -16,14 +16,13 @@ from .names import (
     HOST_TYPES,
     MACRO_NAME,
     NO_SPACE,
-    NOT_NAMES,
 )
 from .tokens import DIRECTIVE, WORD
 
-__all__ = ["Verdicts"]
+__all__ = ["Verdicts", "names_host_type"]
 
 
-def _host_only_type(parser: Parser, first: int, end: int) -> bool:
+def names_host_type(parser: Parser, first: int, end: int) -> bool:
     """Whether the tokens name a type that exists on the host alone."""
     tokens = parser.tokens
     for index in range(first, end):
@@ -85,7 +84,7 @@ class Verdicts:
         if declaration in self._host_classes:
             return "cut"
         if declaration.kind == "alias" and (
-            _host_only_type(parser, declaration.first, declaration.last) or declaration.name in self._foreign_operators
+            names_host_type(parser, declaration.first, declaration.last) or declaration.name in self._foreign_operators
         ):
             return "cut"
         if declaration.kind in ("enum", "class") and self.declares_variables(declaration):
@@ -99,7 +98,7 @@ class Verdicts:
         if declaration.kind == "function":
             return self._function_verdict(declaration)
         if declaration.parent is None and not declaration.template:
-            if _host_only_type(parser, declaration.first, declaration.head_end):
+            if names_host_type(parser, declaration.first, declaration.head_end):
                 return "cut"
             constant = _is_const(parser, declaration, self._constant_types)
             return "stay" if constant or declaration.instantiation else "cut"
@@ -121,7 +120,7 @@ class Verdicts:
     def _is_foreign(self, declaration: Declaration) -> bool:
         """Whether a function has a parameter or a result that only the host has; initialisers tell nothing of it."""
         end = declaration.erasable if declaration.erasable >= 0 else declaration.head_end
-        return _host_only_type(self.parser, declaration.first, end)
+        return names_host_type(self.parser, declaration.first, end)
 
     def _is_class_by_macro(self, declaration: Declaration) -> bool:
         """Whether it only looks like a function: `struct PASTE(Co, de)<int> { ... };`."""
@@ -170,7 +169,7 @@ class Verdicts:
                 if (
                     top not in found
                     and not parser.carries_space(top.first, top.last + 1)
-                    and _host_only_type(parser, member.first, member.body if is_class else member.head_end)
+                    and names_host_type(parser, member.first, member.body if is_class else member.head_end)
                 ):
                     found.add(top)
         return frozenset(found)
@@ -291,15 +290,3 @@ class Verdicts:
         """Whether the definition of a function can go without its declaration."""
         twins = self.parser.twins
         return declaration.erasable >= 0 and not any(declaration.body < twin < declaration.last for twin in twins)
-
-    def constants(self, declaration: Declaration) -> Iterator[Declaration]:
-        """The enumerations and constants of a class that name nothing but themselves."""
-        tokens = self.parser.tokens
-        for made in self.parser.declarations:
-            if made.parent is declaration and (made.kind == "enum" or {"static", "constexpr"} <= made.words):
-                words = [t.text for t in tokens[made.first : made.last] if t.kind == WORD and t.text not in NOT_NAMES]
-                own = self.parser.declared_names(made)
-                if made.kind == "enum" and made.body >= 0:
-                    own += [tokens[i].text for i in range(made.body, made.last) if tokens[i - 1].text in ("{", ",")]
-                if made.kind in ("enum", "variable") and set(words) <= set(own):
-                    yield made
