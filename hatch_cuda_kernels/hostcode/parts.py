@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from .calls import arguments_of
 from .declarations import Declaration, Parser
+from .names import NOT_NAMES
 from .tokens import DIRECTIVE, INCLUDE, WORD
 from .verdicts import Verdicts, names_host_type
 
-__all__ = ["Part", "Shell", "own_names", "parts_of"]
+__all__ = ["Part", "Shell", "own_names", "parameter_names", "parts_of"]
 
 _KEYS = ("class", "struct", "union", "enum")
 _ACCESS = ("public", "private", "protected")
@@ -66,6 +67,8 @@ def parts_of(verdicts: Verdicts, made: Declaration) -> Shell | None:
         if (last := _last_of_part(verdicts, member)) is not None:
             names = _names(parser, member)
             parts.append(Part(member, last, frozenset(names), frozenset(own_names(parser, member))))
+        elif _inherits_constructors(parser, member):
+            continue
         elif not _is_friend(parser, member):
             lost.update(_names(parser, member))
             closed |= _has_unknown_names(verdicts, member)
@@ -95,6 +98,8 @@ def _last_of_part(verdicts: Verdicts, member: Declaration) -> int | None:
     """The last token of a member that needs no object of its class; None of another one."""
     parser, words = verdicts.parser, member.words
     if "friend" in words or member.instantiation or verdicts.of(member) in ("cut", "erase"):
+        return None
+    if _inherits_constructors(parser, member):
         return None
     if member.kind in ("class", "enum") and member.body >= 0:
         if (member.kind == "class" and not member.name and "typedef" not in words) or _needs_host(parser, member):
@@ -145,17 +150,21 @@ def _names(parser: Parser, member: Declaration) -> Iterator[str]:
 
 def own_names(parser: Parser, made: Declaration) -> Iterator[str]:
     """Names that mean something of its own inside of a class or a function: its members, its parameters."""
-    if made.kind == "function":
-        opened = parser.next_of(made.name_at)
-        for part in arguments_of(parser, opened) if parser.is_at(opened, "(") else ():
-            named = list(itertools.takewhile(lambda token: token.text not in ("=", "["), part))
-            if len(named) > 1 and named[-1].kind == WORD and named[-2].text != "::":
-                yield named[-1].text
     yield from _names(parser, made)
+    yield from parameter_names(parser, made) if made.kind == "function" else ()
     if made.kind == "class" and made.name:
         for inside in parser.declarations:
             if inside.parent is made:
                 yield from _names(parser, inside)
+
+
+def parameter_names(parser: Parser, made: Declaration) -> Iterator[str]:
+    """The names of a function's parameters."""
+    opened = parser.next_of(made.name_at)
+    for part in arguments_of(parser, opened) if parser.is_at(opened, "(") else ():
+        named = list(itertools.takewhile(lambda token: token.text not in ("=", "["), part))
+        if len(named) > 1 and named[-1].kind == WORD and named[-2].text != "::" and named[-1].text not in NOT_NAMES:
+            yield named[-1].text
 
 
 def _has_unknown_names(verdicts: Verdicts, member: Declaration) -> bool:
@@ -174,6 +183,12 @@ def _has_unknown_names(verdicts: Verdicts, member: Declaration) -> bool:
     several = bool(brought & {";", "{"}) and member.kind != "function"
     known = member.kind in ("function", "variable", "alias", "enum", "class") or "static_assert" in member.words
     return named or several or not known or verdicts.has_unknown_specifier(member)
+
+
+def _inherits_constructors(parser: Parser, member: Declaration) -> bool:
+    """Whether it is `using Base::Base;`, which names nothing that is without an object."""
+    texts = [token.text for token in parser.tokens[member.last - 3 : member.last]]
+    return member.kind == "alias" and texts[1:2] == ["::"] and texts[0] == texts[2]
 
 
 def _is_friend(parser: Parser, member: Declaration) -> bool:

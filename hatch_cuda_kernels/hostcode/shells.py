@@ -143,7 +143,7 @@ class Shells:
             return None
         outer, given = reader.named(made.first, shell.colon)
         bases, arguments = reader.named(shell.colon, made.body)
-        return _Class(unit, [made.name], shell, bases, (outer | given | arguments) - {made.name})
+        return _Class(unit, [made.name], shell, bases, (outer - {made.name}) | given | arguments)
 
     def _settled(self, possible: list[_Class]) -> list[_Class]:
         """Those of which nothing is left that needs more than a shell."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .calls import split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
-from .parts import Shell, parts_of
+from .parts import Shell, parameter_names, parts_of
 from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD, names_member
 from .verdicts import Verdicts
 
@@ -136,7 +136,9 @@ class Reader:
         shell = parts_of(self.verdicts, made)
         for part in shell.parts if shell is not None else ():
             inside = [each for each in self.parser.declarations if part.made.first <= each.first < part.last]
-            part.words, part.plain, part.pairs = self._words(part.made.first, part.last + 1, self._hidden(inside))
+            hidden = self._hidden(inside)
+            hidden += [(i, i + 1) for each in inside if each.kind == "function" for i in self._of_parameters(each)]
+            part.words, part.plain, part.pairs = self._words(part.made.first, part.last + 1, hidden)
         return shell
 
     def named(self, first: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
@@ -158,6 +160,13 @@ class Reader:
         found = [(member.first, member.last + 1) for member in weak]
         found += [(self._end(m), m.last + 1) for m in members if m not in weak and self._end(m) <= m.last]
         return found + [(m.first, m.last + 1) for m in members if m.kind == "other" and self._is_friend(m)]
+
+    def _of_parameters(self, made: Declaration) -> Iterator[int]:
+        """Where a function names its parameters."""
+        names = {*parameter_names(self.parser, made)}
+        for index in range(made.name_at + 1, made.last) if names else ():
+            if self.parser.tokens[index].text in names and not self.parser.is_at(index + 1, "::"):
+                yield index
 
     def _scopes(self, made: Declaration) -> frozenset[str]:
         """The words that qualify the name of what is defined out of its class, `Table<T>::Row::size`."""

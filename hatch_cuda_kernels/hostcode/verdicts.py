@@ -157,7 +157,8 @@ class Verdicts:
 
     @cached_property
     def _host_classes(self) -> frozenset[Declaration]:
-        """Classes at namespace level without any device code that have a base or a member of a type of the host."""
+        """Classes at namespace level that have a base or a member of a type of the host, and no device code but in the
+        functions and classes in them."""
         parser = self.parser
         found = set()
         tops: dict[Declaration, Declaration] = {}
@@ -168,11 +169,24 @@ class Verdicts:
                 top = tops[member]
                 if (
                     top not in found
-                    and not parser.carries_space(top.first, top.last + 1)
+                    and (not parser.carries_space(top.first, top.last + 1) or self._is_for_both(top))
                     and names_host_type(parser, member.first, member.body if is_class else member.head_end)
                 ):
                     found.add(top)
         return frozenset(found)
+
+    def _is_for_both(self, made: Declaration) -> bool:
+        """Whether the device code of a class is all in functions that kernels call, its own or those of classes in it."""
+        parser, entries = self.parser, self.surroundings.reaching({"__global__"})
+        inside = [each for each in parser.declarations if made.first < each.first < made.last]
+        spaces = parser.space_before
+        told = sum(
+            spaces[each.last + 1] - spaces[each.first]
+            for each in inside
+            if each.kind == "function" and "friend" not in each.words
+        )
+        entry = any(token.text in entries for token in parser.tokens[made.first : made.last])
+        return not entry and told == spaces[made.last + 1] - spaces[made.first]
 
     @cached_property
     def _constant_types(self) -> frozenset[str]:
