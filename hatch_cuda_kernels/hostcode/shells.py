@@ -23,6 +23,7 @@ from .units import Reader, Unit
 __all__ = ["QUALIFIES", "Left", "Shells"]
 
 QUALIFIES = re.compile(r"(\w+)\s*(?:<[^<>]*>)?\s*::\s*(?=(\w+))")
+_QUALIFIES_PLAINLY = re.compile(r"\b([A-Za-z_]\w*)\s*::\s*(?=([A-Za-z_]\w*))")
 _EVERYWHERE = frozenset(
     """
     std size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t void bool char short int long float
@@ -84,6 +85,7 @@ class Shells:
     ) -> None:
         self.closure, self.readers, self.pairs, self.complained = closure, readers, pairs, complained
         self.known: dict[Unit, _Class | None] = {}
+        self.macros: dict[str, tuple[set[str], set[tuple[str, str]]]] = {}
         self.left: dict[Unit, Left] = {}
         self.outside: list[Unit] = []
         """Definitions of members that go."""
@@ -212,13 +214,26 @@ class Shells:
                 plain |= unit.plain - own
                 pairs |= unit.pairs
                 needed.update(self._looked_up(unit, by_name))
-            plain |= self.closure.surroundings.expanded(unit.words) - unit.words
+            for macro in self.closure.surroundings.expanded(unit.words) & self.closure.surroundings.macros.keys():
+                plain |= self._brought(macro)[0]
+                pairs |= self._brought(macro)[1]
             for name in {unit.made.name, *unit.names} & by_name.keys():
                 if unit not in shells and not unit.made.instantiation and unit.made.kind != "other":
                     needed.add(name)  # a namesake
         needed |= plain & by_name.keys()
         needed |= {one for one, other in pairs if any(other in each.lost for each in by_name.get(one, ()))}
         return needed
+
+    def _brought(self, macro: str) -> tuple[set[str], set[tuple[str, str]]]:
+        """The words that a macro brings, without those that only qualify another one, and those with that."""
+        if macro not in self.macros:
+            around = self.closure.surroundings
+            texts = [each.text for each in around.definitions.get(macro, ())]
+            pairs = {(one, other) for text in texts for one, other in _QUALIFIES_PLAINLY.findall(text)}
+            known = bool(texts) and not any("##" in text for text in texts)
+            words = {w for text in texts for w in re.findall(r"\w+", _QUALIFIES_PLAINLY.sub("", text))}
+            self.macros[macro] = (words, pairs) if known else (set(around.macros[macro]), set())
+        return self.macros[macro]
 
     def _looked_up(self, unit: Unit, by_name: Mapping[str, list[_Class]]) -> Iterator[str]:
         """The classes in which a definition may look a name up that goes: that of a member of theirs."""

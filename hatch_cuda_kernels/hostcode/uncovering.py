@@ -55,6 +55,8 @@ class _Rest:
     """Words whose size is asked for."""
     instances: set[str] = field(default_factory=set)
     """Words of the template arguments that kernels are instantiated with."""
+    tried: set[str] = field(default_factory=set)
+    """Words of which a template takes a member where it may do without: in its parameters, results and arguments."""
     asks: bool = False
     """Whether any code depends on what classes can do."""
 
@@ -117,6 +119,9 @@ class _Rest:
         for made in parser.declarations:
             own.update(range(made.first, made.last) if made.kind == "alias" else ())
             self.spaces.update(_named_spaces(parser, made))
+            if made.template and made.kind in ("function", "class", "alias", "variable"):
+                end = made.body if made.body >= 0 else made.last
+                self.tried.update(tokens[i].text for i in range(made.first, end) if _names_members(parser, i))
         measured = handed = 0
         for index, token in enumerate(tokens):
             if token.kind != WORD or index in names:
@@ -187,7 +192,7 @@ def uncovering(
     outer namespace. A type could have hidden another one, and a member decides what its class can do: where such a
     name is used, only nvcc knows what it meant; another name of a namespace, only where a namespace can be meant. A
     class that is still declared hides what it hid; it matters where a kernel is instantiated with it, by one of the
-    `expressions`, and where it is used and code asks what classes can do. A constructor of a class that stays
+    `expressions`, where it is used and code asks what classes can do, and where a template tries a member of it. A constructor of a class that stays
     matters to what asks whether the class can be made. A function that takes an object which only the host has, such
     as a `std::vector`, is chosen for none that is left, unless something turns into one. In a file that is linked to
     others, a declaration without its body would be bound to what another file calls by that name.
@@ -204,6 +209,7 @@ def uncovering(
     rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
     rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
     rest.used |= brought
+    rest.asks |= not rest.tried.isdisjoint(rest.parameters)
     rest.instantiate(expressions)
     gone = {_plain(name) for found in files.values() for passing in found.passed for name in passing.name.split(", ")}
     pasting = Pasting([parser.tokens for parser in parsers], surroundings)
@@ -242,7 +248,8 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
     if kind == "class definition":
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
         asks = rest.asks or rest.measures
-        return taken or name in rest.asked or name in rest.instances or (name in rest.plain and asks)
+        tried = name in rest.tried or name in rest.asked
+        return taken or tried or name in rest.instances or (name in rest.plain and asks)
     if kind == "namespace":
         return name in rest.spaces
     if kind == "member":

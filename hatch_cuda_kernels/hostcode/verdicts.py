@@ -176,7 +176,7 @@ class Verdicts:
         return frozenset(found)
 
     def _is_for_both(self, made: Declaration) -> bool:
-        """Whether the device code of a class is all in functions that kernels call, its own or those of classes in it."""
+        """Whether the device code of a class is all in functions that kernels call, of its own or of classes in it."""
         parser, entries = self.parser, self.surroundings.reaching({"__global__"})
         inside = [each for each in parser.declarations if made.first < each.first < made.last]
         spaces = parser.space_before
