@@ -94,7 +94,10 @@ class Shells:
         """Find them all, and keep what they mention."""
         while True:
             self.left, self.outside = {}, []
-            found = self._settled(self._possible())
+            possible = self._possible()
+            if self._keep(self._bases(possible)):
+                continue
+            found = self._settled(possible)
             shells = [each for each in found if each.shell is not None]
             if not any(each.staying for each in shells):
                 return self
@@ -104,10 +107,27 @@ class Shells:
             self.outside = [unit for unit in self._kept() if self._defines_lost(unit, found)]
             words = {word for each in shells for part in each.staying for word in part.words}
             words |= {word for each in shells if each.based for word in each.bases}
-            if self.closure.surroundings.expanded(words) <= self.closure.mentioned:
+            if not self._keep(words):
                 return self
-            self.closure.mention(words)
-            self.closure.run()
+
+    def _keep(self, words: Collection[str]) -> bool:
+        """Keep what these words mention; whether that is anything new."""
+        if self.closure.surroundings.expanded(words) <= self.closure.mentioned:
+            return False
+        self.closure.mention(words)
+        self.closure.run()
+        return True
+
+    def _bases(self, possible: list[_Class]) -> set[str]:
+        """What the bases of those are called that code names members of."""
+        qualifying = {one for unit in self._kept() for one, _ in unit.pairs} if possible else set[str]()
+        qualifying |= {one for one, _ in self.pairs}
+        for macro in self.closure.mentioned & self.closure.surroundings.macros.keys() if possible else ():
+            qualifying |= {one for one, _ in self._brought(macro)[1]}
+        found: set[str] = set()
+        while more := [e for e in possible if not (qualifying | found).isdisjoint(e.names) and not e.bases <= found]:
+            found = found.union(*(each.bases for each in more))
+        return found
 
     def _kept(self) -> Iterator[Unit]:
         """What stays and is more than a declaration for the host."""
