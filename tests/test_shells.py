@@ -12,6 +12,7 @@ from test_reach import sliced
 
 from hatch_cuda_kernels.errors import CompilationError
 
+NEXT = "const int w = 5;\n"
 KERNEL = "__global__ void k(int *x) { *x = %s; }\n"
 LEFT = {
     "constants": (
@@ -101,17 +102,13 @@ DECLARED_ONLY = {
     "a class derived from it": CLASS % "" + "struct D : L { };\n" + KERNEL % "L::n + sizeof(D)",
     "a class that has it": CLASS % "" + "struct D { L l; };\n" + KERNEL % "L::n + sizeof(D)",
     "a member that goes": CLASS % "" + KERNEL % "L::n + sizeof(L::w)",
-    "a member that goes in a type": "const int w = 5;\n"
-    + CLASS % "struct D { int a[w]; };"
-    + KERNEL % "L::n + sizeof(L::D)",
-    "a member that goes in a constant": "const int w = 5;\n"
-    + CLASS % "enum { e = sizeof(w) };"
-    + KERNEL % "L::n + L::e",
-    "a member that goes, out of the class": "const int w = 5;\n"
+    "a member that goes in a type": NEXT + CLASS % "struct D { int a[w]; };" + KERNEL % "L::n + sizeof(L::D)",
+    "a member that goes in a constant": NEXT + CLASS % "enum { e = sizeof(w) };" + KERNEL % "L::n + L::e",
+    "a member that goes, out of the class": NEXT
     + CLASS % "struct D { __device__ int f(); };"
     + "__device__ int L::D::f() { return w; }\n"
     + KERNEL % "L::n",
-    "a member of a base that goes": "const int w = 5;\n"
+    "a member of a base that goes": NEXT
     + CLASS % ""
     + "struct D : L { enum { e = sizeof(w) }; };\n"
     + KERNEL % "L::n + D::e",

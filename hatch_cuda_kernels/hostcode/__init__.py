@@ -15,7 +15,8 @@ instances of templates it asks for. All of it is a function of the files' texts,
 of types, so that unknown macros do it no harm. `probing` lets the compiler tell the instances that a text does not:
 those whose arguments a launch deduces; `hosttypes`, `tensortypes` and `strangers` declare for it what libraries of
 the host have, as far as that is known, and as anything where it is not. `units` -> `reach` tell what no kernel can
-reach, over all files, where the first text is refused; `pasting`, what names `##` can make; `instantiating`, which
+reach, over all files, where the first text is refused; `parts` -> `shells`, what is left of classes of which only
+members are named; `pasting`, what names `##` can make; `instantiating`, which
 macros only instantiate classes. `asking` lets the compiler tell what the text of a macro is, and which arms of
 conditionals there are, where a file is refused otherwise: not of what hangs on a difference of the compilers
 (`dependence`); of files that are included again and again, for each include (`inclusions`); `spelling` reads what it

@@ -192,10 +192,11 @@ def uncovering(
     outer namespace. A type could have hidden another one, and a member decides what its class can do: where such a
     name is used, only nvcc knows what it meant; another name of a namespace, only where a namespace can be meant. A
     class that is still declared hides what it hid; it matters where a kernel is instantiated with it, by one of the
-    `expressions`, where it is used and code asks what classes can do, and where a template tries a member of it. A constructor of a class that stays
-    matters to what asks whether the class can be made. A function that takes an object which only the host has, such
-    as a `std::vector`, is chosen for none that is left, unless something turns into one. In a file that is linked to
-    others, a declaration without its body would be bound to what another file calls by that name.
+    `expressions`, where it is used and code asks what classes can do, and where a template tries a member of it. A
+    constructor of a class that stays matters to what asks whether the class can be made. A function that takes an
+    object which only the host has, such as a `std::vector`, is chosen for none that is left, unless something turns
+    into one. In a file that is linked to others, a declaration without its body would be bound to what another file
+    calls by that name.
     """
     rest, asking = _Rest(), surroundings.reaching(OPERANDS) - OPERANDS
     parsers = [Parser(found.data.decode("latin-1"), surroundings) for found in files.values()]
