@@ -38,6 +38,8 @@ class Part:
     words: frozenset[str] = frozenset()
     plain: frozenset[str] = frozenset()
     pairs: frozenset[tuple[str, str]] = frozenset()
+    hosts: tuple[tuple[int, frozenset[str]], ...] = ()
+    """Of a class, functions for the host that are declared, by their first tokens, with what they mention."""
 
 
 @dataclass(eq=False)

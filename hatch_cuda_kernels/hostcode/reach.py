@@ -110,6 +110,8 @@ def find_unreached(
             unreached[unit.label].add(unit.made.first)
     for unit in shells.outside:
         dragging[unit.label].add(unit.made.first)
+    for label, first in shells.dragging:
+        dragging[label].add(first)
     for unit in closure.dragging({unit.made.name for unit in shells.left}):
         dragging[unit.label].add(unit.made.first)
     left: dict[str, dict[int, Left]] = {label: {} for label in files}

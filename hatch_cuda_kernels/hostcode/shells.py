@@ -89,11 +89,13 @@ class Shells:
         self.left: dict[Unit, Left] = {}
         self.outside: list[Unit] = []
         """Definitions of members that go."""
+        self.dragging: list[tuple[str, int]] = []
+        """Functions for the host of classes in the shells that mention members which go."""
 
     def find(self) -> Shells:
         """Find them all, and keep what they mention."""
         while True:
-            self.left, self.outside = {}, []
+            self.left, self.outside, self.dragging = {}, [], []
             possible = self._possible()
             if self._keep(self._bases(possible)):
                 continue
@@ -104,11 +106,22 @@ class Shells:
             for each in shells:
                 parts = {part.made.first: part.last for part in each.staying}
                 self.left[each.unit] = Left(parts, each.based)
+            self.dragging = [(each.unit.label, first) for each in shells for first in self._dragged(each, shells)]
             self.outside = [unit for unit in self._kept() if self._defines_lost(unit, found)]
             words = {word for each in shells for part in each.staying for word in part.words}
             words |= {word for each in shells if each.based for word in each.bases}
             if not self._keep(words):
                 return self
+
+    @staticmethod
+    def _dragged(each: _Class, shells: Sequence[_Class]) -> Iterator[int]:
+        """The functions for the host in what stays of a class that mention what goes, of it or of one of its bases."""
+        above = [other for other in shells if other is each or not each.bases.isdisjoint(other.names)]
+        gone = each.lost.union(
+            *(part.names for c in above if c.shell for part in c.shell.parts if part not in c.staying)
+        )
+        for part in each.staying:
+            yield from (first for first, words in part.hosts if not (words - part.own).isdisjoint(gone))
 
     def _keep(self, words: Collection[str]) -> bool:
         """Keep what these words mention; whether that is anything new."""
@@ -210,7 +223,7 @@ class Shells:
         return word in _EVERYWHERE or (bool(units) and whole)
 
     def _can_stay(self, each: _Class, part: Part, lost: frozenset[str]) -> bool:
-        words = part.words - part.own
+        words = self.closure.surroundings.expanded(part.words) - part.own
         if not words.isdisjoint(lost) or not part.plain.isdisjoint(each.names):
             return False
         if each.shell is not None and (each.shell.closed or not each.based):
@@ -234,7 +247,8 @@ class Shells:
                 plain |= unit.plain - own
                 pairs |= unit.pairs
                 needed.update(self._looked_up(unit, by_name))
-            for macro in self.closure.surroundings.expanded(unit.words) & self.closure.surroundings.macros.keys():
+            words = unit.words.union(*(part.words for part in shells[unit].staying)) if unit in shells else unit.words
+            for macro in self.closure.surroundings.expanded(words) & self.closure.surroundings.macros.keys():
                 plain |= self._brought(macro)[0]
                 pairs |= self._brought(macro)[1]
             for name in {unit.made.name, *unit.names} & by_name.keys():
@@ -265,7 +279,7 @@ class Shells:
                     else set()
                 )
                 own = own.union(*(part.own for part in each.staying if not part.names.isdisjoint(unit.scopes)))
-                if not each.lost.isdisjoint(unit.words - own):
+                if not each.lost.isdisjoint(self.closure.surroundings.expanded(unit.words) - own):
                     yield name
 
     def _defines_lost(self, unit: Unit, found: list[_Class]) -> bool:

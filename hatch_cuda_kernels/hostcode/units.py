@@ -139,6 +139,8 @@ class Reader:
             hidden = self._hidden(inside)
             hidden += [(i, i + 1) for each in inside if each.kind == "function" for i in self._of_parameters(each)]
             part.words, part.plain, part.pairs = self._words(part.made.first, part.last + 1, hidden)
+            weak = [each for each in inside if self._is_weak(each)]
+            part.hosts = tuple((each.first, self._words(each.first, self._end(each), ())[0]) for each in weak)
         return shell
 
     def named(self, first: int, end: int) -> tuple[frozenset[str], frozenset[str]]:
