@@ -119,6 +119,22 @@ class Parser(Brackets):
                 scopes.append((made.last, (scopes[-1][1] + tuple(names))[:_DEEPEST]))
         return found
 
+    @cached_property
+    def members(self) -> dict[Declaration | None, list[Declaration]]:
+        """The members of each class, and what is in none."""
+        found: dict[Declaration | None, list[Declaration]] = {}
+        for made in self.declarations:
+            found.setdefault(made.parent, []).append(made)
+        return found
+
+    def inside(self, made: Declaration) -> Iterator[Declaration]:
+        """The members of a class, and those of the classes in it."""
+        pending = [*self.members.get(made, ())]
+        while pending:
+            member = pending.pop()
+            yield member
+            pending += self.members.get(member, ())
+
     def carries_space(self, first: int, end: int) -> bool:
         """Whether one of the tokens in that range puts something on the device."""
         return self.space_before[end] > self.space_before[first]

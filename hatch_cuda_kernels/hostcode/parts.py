@@ -63,9 +63,7 @@ def parts_of(verdicts: Verdicts, made: Declaration) -> Shell | None:
     parts: list[Part] = []
     lost: set[str] = set()
     closed = False
-    for member in parser.declarations:
-        if member.parent is not made:
-            continue
+    for member in parser.members.get(made, ()):
         if (last := _last_of_part(verdicts, member)) is not None:
             names = _names(parser, member)
             parts.append(Part(member, last, frozenset(names), frozenset(own_names(parser, member))))
@@ -83,7 +81,7 @@ def parts_of(verdicts: Verdicts, made: Declaration) -> Shell | None:
 def _is_understood(parser: Parser, made: Declaration) -> bool:
     """Whether all that stands in a class is one of its members."""
     index, end = made.body + 1, parser.match[made.body]
-    members = {member.first: member for member in parser.declarations if member.parent is made}
+    members = {member.first: member for member in parser.members.get(made, ())}
     while index < end:
         token = parser.tokens[index]
         if (member := members.get(index)) is not None:
@@ -118,10 +116,9 @@ def _last_of_part(verdicts: Verdicts, member: Declaration) -> int | None:
 
 def _needs_host(parser: Parser, made: Declaration) -> bool:
     """Whether a class has a base or a member of a type of the host."""
-    inside = [each for each in parser.declarations if made.first <= each.first < made.last]
     return any(
         names_host_type(parser, each.first, each.body if each.body >= 0 else each.head_end)
-        for each in inside
+        for each in (made, *parser.inside(made))
         if each.kind in ("class", "variable", "alias", "other")
     )
 
@@ -145,9 +142,8 @@ def _names(parser: Parser, member: Declaration) -> Iterator[str]:
     if member.kind == "enum" and member.body >= 0:
         yield from (tokens[i].text for i in range(member.body, member.last) if tokens[i - 1].text in ("{", ","))
     if member.kind == "class" and not member.name:  # what is in an anonymous union is the class's
-        for inside in parser.declarations:
-            if inside.parent is member:
-                yield from _names(parser, inside)
+        for inside in parser.members.get(member, ()):
+            yield from _names(parser, inside)
 
 
 def own_names(parser: Parser, made: Declaration) -> Iterator[str]:
@@ -155,9 +151,8 @@ def own_names(parser: Parser, made: Declaration) -> Iterator[str]:
     yield from _names(parser, made)
     yield from parameter_names(parser, made) if made.kind == "function" else ()
     if made.kind == "class" and made.name:
-        for inside in parser.declarations:
-            if inside.parent is made:
-                yield from _names(parser, inside)
+        for inside in parser.members.get(made, ()):
+            yield from _names(parser, inside)
 
 
 def parameter_names(parser: Parser, made: Declaration) -> Iterator[str]:

@@ -264,7 +264,7 @@ class Pass:
             editor.cut(after, declaration.body - 1)
             yield after, declaration.body - 1
         editor.cut(declaration.body, declaration.body, "{public:")
-        ends = {member.first: member.last for member in parser.declarations if member.parent is declaration}
+        ends = {member.first: member.last for member in parser.members.get(declaration, ())}
         index = declaration.body + 1
         while index < parser.match[declaration.body]:
             if (last := left.parts.get(index)) is not None and last < ends[index] - 1:

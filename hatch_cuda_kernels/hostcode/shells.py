@@ -116,6 +116,8 @@ class Shells:
     @staticmethod
     def _dragged(each: _Class, shells: Sequence[_Class]) -> Iterator[int]:
         """The functions for the host in what stays of a class that mention what goes, of it or of one of its bases."""
+        if not any(part.hosts for part in each.staying):
+            return
         above = [other for other in shells if other is each or not each.bases.isdisjoint(other.names)]
         gone = each.lost.union(
             *(part.names for c in above if c.shell for part in c.shell.parts if part not in c.staying)
@@ -138,8 +140,12 @@ class Shells:
         for macro in self.closure.mentioned & self.closure.surroundings.macros.keys() if possible else ():
             qualifying |= {one for one, _ in self._brought(macro)[1]}
         found: set[str] = set()
-        while more := [e for e in possible if not (qualifying | found).isdisjoint(e.names) and not e.bases <= found]:
-            found = found.union(*(each.bases for each in more))
+        before = -1
+        while before < len(found):
+            before = len(found)
+            for each in reversed(possible):  # what is derived comes after its bases, most of the time
+                if not (qualifying.isdisjoint(each.names) and found.isdisjoint(each.names)):
+                    found |= each.bases
         return found
 
     def _kept(self) -> Iterator[Unit]:
@@ -189,19 +195,48 @@ class Shells:
                 for name in each.names:
                     by_name.setdefault(name, []).append(each)
             self._part(found, by_name)
-            needed = self._needed(found, by_name)
+            needed = self._with_uses(self._needed(found, by_name), by_name)
             staying = [each for each in found if needed.isdisjoint(each.names)]
             if len(staying) == len(found):
                 break
             found = staying
         return found
 
+    @staticmethod
+    def _with_uses(needed: set[str], by_name: Mapping[str, list[_Class]]) -> set[str]:
+        """Names of classes, with those that they cannot do without."""
+        pending = [*needed]
+        while pending:
+            for each in by_name[pending.pop()]:
+                more = (each.unit.plain & by_name.keys()) - needed
+                needed |= more
+                pending += more
+        return needed
+
+    def _mentioned(self, found: list[_Class]) -> set[Part]:
+        """The members that something mentions, or another of them."""
+        by_name: dict[str, list[Part]] = {}
+        for each in found:
+            for part in each.shell.parts if each.shell is not None else ():
+                for name in part.names:
+                    by_name.setdefault(name, []).append(part)
+        pending = [*(by_name.keys() & self.closure.mentioned)]
+        words, parts = set(pending), set[Part]()
+        while pending:
+            for part in by_name[pending.pop()]:
+                parts.add(part)
+                more = (self.closure.surroundings.expanded(part.words) & by_name.keys()) - words
+                words |= more
+                pending += more
+        return parts
+
     def _part(self, found: list[_Class], by_name: Mapping[str, list[_Class]]) -> None:
         """Tell which members stay of each, by what the others lose."""
+        mentioned = self._mentioned(found)
         for each in found:
             parts = each.shell.parts if each.shell is not None else ()
             each.lost = each.shell.lost if each.shell is not None else frozenset()
-            each.staying = [part for part in parts if not self.closure.mentioned.isdisjoint(part.names)]
+            each.staying = [part for part in parts if part in mentioned]
             each.based = all(self._is_whole(word, by_name) for word in each.bases)
         changed = True
         while changed:
@@ -284,5 +319,5 @@ class Shells:
 
     def _defines_lost(self, unit: Unit, found: list[_Class]) -> bool:
         """Whether it only defines a member that goes."""
-        owners = [each for each in found if not unit.scopes.isdisjoint(each.names)]
+        owners = [each for each in found if not unit.scopes.isdisjoint(each.names)] if unit.scopes else []
         return not unit.made.device and any(unit.made.name in each.lost for each in owners)

@@ -210,7 +210,6 @@ def uncovering(
     rest.asks |= any(ASKS.fullmatch(word) for word in brought - rest.used)
     rest.measured |= rest.parameters if not _SIZES.isdisjoint(brought - rest.used) else set()
     rest.used |= brought
-    rest.asks |= not rest.tried.isdisjoint(rest.parameters)
     rest.instantiate(expressions)
     gone = {_plain(name) for found in files.values() for passing in found.passed for name in passing.name.split(", ")}
     pasting = Pasting([parser.tokens for parser in parsers], surroundings)
@@ -248,7 +247,7 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
         return asked or (kind == "function" and name in rest.used and any(True for _ in outer))
     if kind == "class definition":
         taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
-        asks = rest.asks or rest.measures
+        asks = rest.asks or rest.measures or not rest.tried.isdisjoint(rest.parameters)
         tried = name in rest.tried or name in rest.asked
         return taken or tried or name in rest.instances or (name in rest.plain and asks)
     if kind == "namespace":

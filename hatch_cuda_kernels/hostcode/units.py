@@ -135,7 +135,7 @@ class Reader:
         """A class of the host as its members are told apart, with what those mention that can stay."""
         shell = parts_of(self.verdicts, made)
         for part in shell.parts if shell is not None else ():
-            inside = [each for each in self.parser.declarations if part.made.first <= each.first < part.last]
+            inside = [part.made, *self.parser.inside(part.made)]
             hidden = self._hidden(inside)
             hidden += [(i, i + 1) for each in inside if each.kind == "function" for i in self._of_parameters(each)]
             part.words, part.plain, part.pairs = self._words(part.made.first, part.last + 1, hidden)

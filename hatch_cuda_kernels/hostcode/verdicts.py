@@ -178,11 +178,10 @@ class Verdicts:
     def _is_for_both(self, made: Declaration) -> bool:
         """Whether the device code of a class is all in functions that kernels call, of its own or of classes in it."""
         parser, entries = self.parser, self.surroundings.reaching({"__global__"})
-        inside = [each for each in parser.declarations if made.first < each.first < made.last]
         spaces = parser.space_before
         told = sum(
             spaces[each.last + 1] - spaces[each.first]
-            for each in inside
+            for each in parser.inside(made)
             if each.kind == "function" and "friend" not in each.words
         )
         entry = any(token.text in entries for token in parser.tokens[made.first : made.last])
