@@ -50,6 +50,11 @@ LEFT = {
         "L<int>::n",
         "static const int n = sizeof(T);",
     ),
+    "a base that is given the class": (
+        "template <class T> struct B { int n[sizeof(T)]; };\nclass L : B<L> { std::vector<int> v; enum { n }; };",
+        "L::n",
+        "enum { n };",
+    ),
     "conditionals": (
         "struct L {\n#if A\nenum { n = 1 };\n#else\nenum { n = 2 };\n#endif\nstd::vector<int> v; };",
         "L::n",
@@ -92,9 +97,13 @@ DECLARED_ONLY = {
     "pointers in a type of its own": CLASS % "struct D { L *l; };" + KERNEL % "L::n + sizeof(L::D)",
     "pointers to members": CLASS % "" + "__device__ int L::*p;\n" + KERNEL % "L::n",
     "arguments of a template": "template <class T> struct U : T { };\n" + CLASS % "" + KERNEL % "U<L>::n",
-    "arguments of a base": "template <class T> struct B { };\n"
+    "a member of a base that is given the class": "template <class T> struct B { enum { m }; };\n"
     + CLASS.replace("L {", "L : B<L> {") % ""
-    + KERNEL % "L::n",
+    + KERNEL % "L::n + L::m",
+    "a base of a base, of the host": "struct size_type { };\n"
+    + CLASS.replace("L {", "L : std::vector<int> {") % ""
+    + "struct D : L { enum { e = sizeof(size_type) }; };\n"
+    + KERNEL % "L::n + D::e",
     "arguments of another name": "template <class T> struct U;\n"
     + CLASS % ""
     + "using A = U<L>;\n"

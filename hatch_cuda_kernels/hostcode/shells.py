@@ -68,7 +68,11 @@ class _Class:
     """What its bases are called, or what an alias stands for."""
     given: frozenset[str] = frozenset()
     """What of its head is named as a type: arguments of templates."""
+    arguments: frozenset[str] = frozenset()
+    """What its bases are given."""
     based: bool = True
+    open: bool = False
+    """Whether it has members, its own or inherited, whose names nobody knows."""
     staying: Sequence[Part] = ()
     lost: frozenset[str] = frozenset()
 
@@ -184,7 +188,7 @@ class Shells:
             return None
         outer, given = reader.named(made.first, shell.colon)
         bases, arguments = reader.named(shell.colon, made.body)
-        return _Class(unit, [made.name], shell, bases, (outer - {made.name}) | given | arguments)
+        return _Class(unit, [made.name], shell, bases, (outer - {made.name}) | given, arguments)
 
     def _settled(self, possible: list[_Class]) -> list[_Class]:
         """Those of which nothing is left that needs more than a shell."""
@@ -237,7 +241,8 @@ class Shells:
             parts = each.shell.parts if each.shell is not None else ()
             each.lost = each.shell.lost if each.shell is not None else frozenset()
             each.staying = [part for part in parts if part in mentioned]
-            each.based = all(self._is_whole(word, by_name) for word in each.bases)
+            each.based = each.arguments.isdisjoint(by_name) and all(self._is_whole(w, by_name) for w in each.bases)
+            each.open = each.shell is not None and (each.shell.closed or not each.based)
         changed = True
         while changed:
             changed = False
@@ -246,8 +251,9 @@ class Shells:
                 lost = each.lost.union(*(base.lost for base in above))
                 going = [part for part in each.staying if not self._can_stay(each, part, lost)]
                 lost = lost.union(*(part.names for part in going))
-                changed |= lost != each.lost
-                each.lost = lost
+                opened = each.open or any(base.open for base in above)
+                changed |= lost != each.lost or opened != each.open
+                each.lost, each.open = lost, opened
                 each.staying = [part for part in each.staying if part not in going]
 
     def _is_whole(self, word: str, by_name: Mapping[str, list[_Class]]) -> bool:
@@ -261,7 +267,7 @@ class Shells:
         words = self.closure.surroundings.expanded(part.words) - part.own
         if not words.isdisjoint(lost) or not part.plain.isdisjoint(each.names):
             return False
-        if each.shell is not None and (each.shell.closed or not each.based):
+        if each.open:
             return words <= _EVERYWHERE.union(*(other.names for other in each.staying))
         return True
 
@@ -273,6 +279,7 @@ class Shells:
         for unit in self._kept():
             if unit in shells:
                 plain |= shells[unit].given
+                plain |= shells[unit].arguments if shells[unit].based else set()
                 pairs |= unit.pairs if unit.made.kind == "alias" else set()
                 for part in shells[unit].staying:
                     plain |= part.plain
@@ -290,7 +297,12 @@ class Shells:
                 if unit not in shells and not unit.made.instantiation and unit.made.kind != "other":
                     needed.add(name)  # a namesake
         needed |= plain & by_name.keys()
-        needed |= {one for one, other in pairs if any(other in each.lost for each in by_name.get(one, ()))}
+        left = {name for each in found for part in each.staying for name in part.names}
+        needed |= {
+            one
+            for one, other in pairs
+            if any(other in each.lost or (each.open and other not in left) for each in by_name.get(one, ()))
+        }
         return needed
 
     def _brought(self, macro: str) -> tuple[set[str], set[tuple[str, str]]]:
