@@ -148,7 +148,7 @@ ARROWS = {
     "records": "errors manifest plan toolkit",
     "reduction": "advice caveats deduction errors hostcode installed instances libraries manifest narrowing nvrtc "
     "outcome plan preprocessing refusals scanning sources",
-    "refusals": "errors hostcode plan scanning",
+    "refusals": "errors hostcode plan",
     "sbom": "_version manifest",
     "schedule": "costs plan",
     "scratch": "",

@@ -191,8 +191,9 @@ class Verdicts:
             for each in parser.inside(made)
             if each.kind == "function" and "friend" not in each.words
         )
-        entry = any(token.text in entries for token in parser.tokens[made.first : made.last])
-        return not entry and told == spaces[made.last + 1] - spaces[made.first]
+        texts = [token.text for token in parser.tokens[made.first : made.last]]
+        known = sum(text in self.surroundings.spaces for text in texts)  # a guess is not enough
+        return entries.isdisjoint(texts) and told == known == spaces[made.last + 1] - spaces[made.first]
 
     @cached_property
     def _constant_types(self) -> frozenset[str]:
