@@ -17,6 +17,7 @@ from .deduction import deduce
 from .errors import CompilationError, numbered
 from .hostcode import (
     HOST_LIBRARIES,
+    INTEGER_POWER,
     Includes,
     PassedOver,
     Settled,
@@ -235,11 +236,34 @@ def _compile_texts(
         trial.image,
         passed_over=tuple(_omissions(settled.files)),
         warnings=(
-            *_of_what_stays(trial.image.warnings, read.values(), texts.values(), around),
+            *_of_what_stays(_with_powers(job, trial.image.warnings), read.values(), texts.values(), around),
             *trial.instances.left_open(job, trial.image.reads.files),
             *caveats(job, {label: found.data for label, found in read.items()}, expressions=expressions),
         ),
     )
+
+
+_POWER = re.compile(rf'^(.*)\((\d+)\): warning [^\n]*function "(pow\(\w+, int\))"[^\n]*\("{INTEGER_POWER}"\)')
+
+
+def _with_powers(job: CompileJob, warnings: Iterable[str]) -> list[str]:
+    """Warnings with one about all powers that nvcc computes otherwise."""
+    others, places = list[str](), dict[str, None]()
+    for warning in warnings:
+        if match := _POWER.match(warning):
+            places[f"{match[1]}({match[2]}): {match[3]}"] = None
+        else:
+            others.append(warning)
+    if places:
+        others = [] if all(warning.startswith(_REMARK) for warning in others) else others
+        others.append(
+            numbered(
+                f"{job}: powers with an integer for the exponent are multiplications here, and with nvcc pow(double, "
+                "double), of another value in the last digits; write a floating exponent, pow(x, 2.0) or powf(x, 2.f):",
+                [*places][:6],
+            )
+        )
+    return others
 
 
 _UNUSED = re.compile(r'warning #177-D: (?:variable "(\w+)"|function) ?')
@@ -376,9 +400,10 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
     if not ahead:
         raise CompilationError(str(refusal))
     try:
-        return compile_shown(job, space, Shown({}, ahead))
+        image = compile_shown(job, space, Shown({}, ahead))
     except RefusalError:
         raise CompilationError(str(refusal)) from None
+    return dataclasses.replace(image, warnings=tuple(_with_powers(job, image.warnings)))
 
 
 _Headers = dict[str, dict[str, list[str]]]

@@ -360,6 +360,20 @@ def test_choices_in_other_files(tmp_path: Path, files: dict[str, str], value: st
     assert any(told in warning for warning in image.warnings) if told else not image.warnings
 
 
+def test_integer_powers(tmp_path: Path) -> None:
+    """Powers that nvcc computes in `double`, and NVRTC by multiplying, are warned of together, and no other ones."""
+    text = "#include <vector>\n#include <cmath>\nvoid h(std::vector<int>) { }\n"
+    text += "template <class T> __device__ T cube(T x) { return pow(x, 3); }\n"
+    text += "__global__ void k(float *p, double *q, int *n) {\n"
+    text += "  *p = cube(*p) + std::pow(*p, *n);\n  *q = pow(*q, -2);\n"
+    text += "  *p = pow(*p, 2.0f) + powf(*p, 2) + pow(*p, 2.0) + pow(2, *p);\n  *n = pow(*n, 2);\n}\n"
+    with workspace() as space:
+        image = compile_files(tmp_path, {"k.cu": text}, space, toolkit_headers="auto")
+    (warning,) = image.warnings
+    places = ["k.cu(4): pow(float, int)", "k.cu(6): pow(float, int)", "k.cu(7): pow(double, int)"]
+    assert sorted(line.removeprefix("  - ") for line in warning.splitlines()[1:]) == places
+
+
 def test_macros_put_aside(tmp_path: Path) -> None:
     """NVRTC goes on with the macro as it is after `#pragma push_macro` and what follows: that is said."""
     text = '#define V 1\n#pragma push_macro("V")\n#undef V\n#define V 2\n#pragma pop_macro("V")\n'

@@ -45,7 +45,7 @@ from .lists import with_lists
 from .mentions import Mention, has_made_kernels, mentions
 from .names import CUSTOMIZATIONS, HOST_HEADERS, HOST_LIBRARIES
 from .passing import PassedOver, Passing, pass_over
-from .prelude import prelude
+from .prelude import INTEGER_POWER, prelude
 from .probing import Instance, Probe, as_nvcc_sees, make_probe
 from .settling import Settled, settle
 from .standard import names_integers, other_integers, other_layouts
@@ -58,6 +58,7 @@ __all__ = [
     "HOST_HEADERS",
     "HOST_LIBRARIES",
     "INCLUDE",
+    "INTEGER_POWER",
     "NAME_MAP",
     "NOT_TAKEN",
     "Condition",

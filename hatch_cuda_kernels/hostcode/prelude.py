@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from .passing import PassedOver
 from .tokens import DEFINE, DIRECTIVE, directive_name, tokenize
 
-__all__ = ["prelude"]
+__all__ = ["INTEGER_POWER", "prelude"]
 
 _BY_PATTERN = {
     "stddef.h": r"offsetof|max_align_t",
@@ -94,6 +94,13 @@ _ASSERT_FAIL = (
     'extern "C" __host__ __device__ void __assert_fail(const char *, const char *, unsigned, const char *) noexcept;'
 )
 """The C library's, which the compiler takes for its own where it is called."""
+INTEGER_POWER = "hatch_cuda_kernels: integer power"
+"""What the compiler says of each `pow(x, n)` that is a multiplication with NVRTC, and with nvcc the host library's
+template, which computes in double."""
+_POWERS = [
+    f'__device__ __attribute__((deprecated("{INTEGER_POWER}"))) {kind} pow({kind}, int);'
+    for kind in ("float", "double")
+]
 _FLOATS_FROM_HOST = re.compile(r"cublas|cudnn|cusparse|torch/|ATen/|c10/|nccl|cutensor")
 """Headers of the host that bring in those of CUDA's small floating-point types."""
 
@@ -170,6 +177,7 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         if "CUDA_VERSION" in words:
             lines += ["#ifndef CUDA_VERSION", _CUDA_VERSION, "#endif"]
         lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
+    lines += _POWERS if "pow" in words | std_names else []
     if words & set(_DEPENDENT_LAUNCH):
         lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
         lines += ["#include <cuda_device_runtime_api.h>", "#else"]
