@@ -591,3 +591,19 @@ def test_templates_whose_head_is_a_macro(tmp_path: Path) -> None:
     text = "#include <vector>\n#define TPL template <class T>\nTPL __global__ void k(T *p) { *p = T(4); }\n"
     text += "void h(std::vector<float> v, int *p) { k<<<1, 1>>>(v.data()); k<<<1, 1>>>(p); }\n"
     assert set(compiled(tmp_path, text).kernels) == {"k<float>", "k<int>"}
+
+
+@pytest.mark.slow
+def test_instances_that_a_macro_of_a_header_asks_for(tmp_path: Path) -> None:
+    """A launch in a template of a header, to which a macro in another one leads, is warned of where the compiler does
+    not get so far; where nothing names these templates, it is not."""
+    header = "#pragma once\n" + SCALE + (
+        "template <typename T> void run(T *x) { scale<<<1, 1>>>(x, 1); }\n"
+        "#define RUN(x) do { auto *p = x; run(p); } while (0)\n"
+        "template <typename T> void go(T *x) { RUN(vendor::data(x)); }\n"
+    )  # fmt: skip
+    own = '#include "k.cuh"\n__global__ void k(int *x) { *x = 1; }\nvoid f(float *x, int *y) { k<<<1, 1>>>(y); %s }\n'
+    image = compiled(tmp_path, own % "vendor::log(); go(x);", k=header)
+    (warning,) = image.warnings
+    assert "k.cuh(3): scale (" in warning and set(image.kernels) == {"k"}
+    assert not compiled(tmp_path, own % "vendor::log();", k=header).warnings

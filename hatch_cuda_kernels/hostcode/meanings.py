@@ -10,7 +10,7 @@ what a function template, a macro or a dispatch over tensor types around it is u
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -136,11 +136,23 @@ class Meanings:
 
     @cached_property
     def _words(self) -> dict[str, set[str]]:
-        """Name of a function template of the host -> the words in it."""
-        return {
-            name: {t.text for file, made in those for t in file.parser.tokens[made.first : made.last] if t.kind == WORD}
-            for name, those in self._templates.items()
-        }
+        """Name of a function template of the host -> the words in it, and what macros bring with them."""
+        return {name: self._words_of(those) for name, those in self._templates.items()}
+
+    @cached_property
+    def wanted(self) -> set[str]:
+        """Words of functions and variables of the host that are no templates: what these name is asked for."""
+        plain = [
+            (file, made)
+            for file in self.files
+            for made in file.parser.declarations
+            if made.kind in ("function", "variable", "macro") and not (made.template or made.device or file.macro)
+        ]
+        return self._words_of(plain)
+
+    def _words_of(self, those: Iterable[tuple[File, Declaration]]) -> set[str]:
+        tokens = (t for file, made in those for t in file.parser.tokens[made.first : made.last])
+        return self.surroundings.expanded(token.text for token in tokens if token.kind == WORD)
 
     @cached_property
     def _fixed_macros(self) -> frozenset[str]:

@@ -46,6 +46,8 @@ class Mention(NamedTuple):
     """Whether it is a launch of which the text does not tell the kernel, since macros make one of the two."""
     through: frozenset[str] = frozenset()
     """Names of the function templates of the host that lead to it, where it is in one."""
+    wanted: bool = False
+    """Whether what is no template names one of these."""
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -165,6 +167,7 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
             whole = bool(site.arguments) and len(site.arguments) >= (kernels[parser.tokens[site.at].text].required or 0)
             found = meanings.of(site) if name is not None and whole else []
             total += len(found)
+            through = meanings.leading_to(around) if around is not None and around.template else frozenset()
             yield Mention(
                 file.label,
                 file.line(site.at),
@@ -174,7 +177,8 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
                 file.seen(site.at),
                 _lines(file, around),
                 whole and meanings.is_plain(site),
-                through=meanings.leading_to(around) if around is not None and around.template else frozenset(),
+                through=through,
+                wanted=not through.isdisjoint(meanings.wanted),
             )
 
 

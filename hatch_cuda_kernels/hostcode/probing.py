@@ -206,7 +206,8 @@ class Probe:
 
     def asks_in_vain(self, mention: Mention) -> bool:
         """Whether it is known that an instance is asked for which the compiler does not tell."""
-        return mention.place in self.vague or not mention.through.isdisjoint(self.in_vain)
+        told = self.complete or not mention.wanted or any(each.kernel == mention.kernel for each in self.instances)
+        return not told or mention.place in self.vague or not mention.through.isdisjoint(self.in_vain)
 
     def _without_absent_headers(self, log: str) -> bool:
         """Blank the includes of files that are not there, of which the compiler tells one at a time; whether any is."""
