@@ -83,6 +83,12 @@ class Instances:
                     and (probe.complete or mention.loose or mention.kernel in kernels),
                 )
             mentions.append(mention)
+        known = {mention.kernel for mention in mentions}
+        mentions += [
+            Mention(each.label, each.line, each.kernel, each.kernel, (each.expression,))
+            for each in probe.instances
+            if each.kernel not in known
+        ]
         every = [text for mention in mentions for text in mention.expressions]
         every += [text for those in found.values() for text in those]
         taken = list(dict.fromkeys(map(squeeze_name, every)))

@@ -13,6 +13,7 @@ from .calls import (
     ASKS,
     OPERANDS,
     Signature,
+    arguments_of,
     asked,
     asked_signs,
     converts_to_anything,
@@ -55,6 +56,8 @@ class _Rest:
     """Words that may name a namespace: in front of `::`, after `namespace`, in an argument of a macro."""
     declared: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
     """Names that are declared outside classes and functions, or could be, by a macro -> the namespaces around."""
+    hidden: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    """Operators and their namespaces, but for those that the types of operands find whatever hides them."""
     asked: dict[str, set[int | None]] = field(default_factory=dict)
     """Names in operands that are not evaluated -> the numbers of arguments that follow them."""
     taken: dict[str, set[str]] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class _Rest:
     """Words of which a template takes a member where it may do without: in its parameters, results and arguments."""
     asks: bool = False
     """Whether any code depends on what classes can do."""
+    vectors_convert: bool = False
+    """Whether a class turns into one of CUDA's vectors."""
 
     @cached_property
     def measures(self) -> bool:
@@ -119,6 +124,8 @@ class _Rest:
                 words = parser.surroundings.expanded(words) if declaration.kind == "macro" else words
             for word in words:
                 self.declared.setdefault(word, set()).add(path)
+            if declaration.name.startswith("operator") and not (path == () and _takes_vectors(parser, declaration)):
+                self.hidden.add((declaration.name, path))
             if declaration.kind in ("alias", "variable"):
                 inside = tokens[declaration.first : declaration.last]
                 for name in parser.declared_names(declaration):
@@ -161,6 +168,8 @@ class _Rest:
                 self.plain.add(token.text)
             if ASKS.fullmatch(token.text) and (token.text != "noexcept" or following == "("):
                 self.asks = True
+            if tokens[index - 1].text == "operator" and _VECTOR.fullmatch(token.text):
+                self.vectors_convert = True
             if token.text in ("typename", "class") and index + 1 < len(tokens):
                 self.parameters.add(following)
             if token.text in _SIZES:
@@ -171,6 +180,17 @@ class _Rest:
                 tokens[index + 1].text in ("(", "<") or tokens[index + 1].kind == DIRECTIVE
             ):
                 self.called.add(token.text)
+
+
+_VECTOR = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]")
+
+
+def _takes_vectors(parser: Parser, made: Declaration) -> bool:
+    """Whether an operator takes one of CUDA's vectors: nothing else can be given to it for that, and the types of the
+    operands then find what is in the global namespace, as they are."""
+    opened = next((i for i in range(made.name_at, made.head_end) if parser.is_at(i, "(")), made.head_end)
+    parts = [[token.text for token in part] for part in arguments_of(parser, opened)]
+    return not made.template and any("<" not in part and any(map(_VECTOR.fullmatch, part)) for part in parts)
 
 
 def _named_spaces(parser: Parser, made: Declaration) -> Iterator[str]:
@@ -296,6 +316,8 @@ def _hides(passing: Passing, name: str, rest: _Rest) -> bool:
     if passing.kind != "function" or not (name in rest.used or name.startswith("operator")):
         return False
     outer = [path for path in rest.declared.get(name, ()) if path == passing.path[: len(path)] != passing.path]
+    if name.startswith("operator") and not rest.vectors_convert:
+        outer = [path for path in outer if (name, path) in rest.hidden]
     return any(here[: len(path) + 1] == passing.path[: len(path) + 1] for path in outer for here in rest.paths)
 
 
