@@ -107,10 +107,11 @@ class Inquiry:
         self._before: list[dict[int, str]] = []
         self._unsettled: set[str] = set()
         """Files of which an include cannot be told."""
-        self.possible = 0 < self._put_questions() <= _MOST
+        count = self._put_questions(cutting=False)
+        self.possible = 0 < (count if count <= _MOST else self._put_questions(cutting=True)) <= _MOST
 
-    def _put_questions(self) -> int:
-        """Number all questions; how many these are."""
+    def _put_questions(self, *, cutting: bool) -> int:
+        """Number all questions, about arms that cut a declaration in two alone or about all; how many these are."""
         numbers = itertools.count()
         parsers = {label: file.parser for label, file in self._files.items()}
         sites = inclusions(parsers, self._own, self._around, self._dependence)
@@ -122,7 +123,7 @@ class Inquiry:
                 file.runs = {2 * next(numbers): run for run in each}
                 continue
             file.uses = {2 * next(numbers): use for use in self._uses(file.parser)}
-            arms = arms_of(file.parser.tokens, self._dependence)
+            arms = arms_of(file.parser.tokens, self._dependence, cutting=cutting)
             file.arms = {2 * next(numbers): arm for arm in arms if _has_lines(file.text, arm)}
         return next(numbers)
 

@@ -80,13 +80,17 @@ def derived_macros(texts: Iterable[bytes], *, as_written: bool = False) -> Colle
 _LINE = re.compile(rb"^[ \t]*(?:#|%:)(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
-def arms_of(tokens: Sequence[Token], dependence: Dependence) -> Iterator[Arm]:
-    """The arms with code of conditionals of which one cuts a declaration in two, as far as both compilers decide them
-    alike, or as they ask for NVRTC."""
+def arms_of(tokens: Sequence[Token], dependence: Dependence, *, cutting: bool) -> Iterator[Arm]:
+    """The arms with code of conditionals that both compilers decide alike, or that ask for NVRTC; where they are to be
+    `cutting`, of those of which one cuts a declaration in two."""
     starts = [token.start for token in tokens]
     for chain in _chains(tokens):
-        if (chain.knows or not dependence.of(chain.asked)) and any(
-            _cuts(tokens[bisect.bisect(starts, arm.start) : bisect.bisect_left(starts, arm.end)]) for arm in chain.arms
+        if (chain.knows or not dependence.of(chain.asked)) and (
+            not cutting
+            or any(
+                _cuts(tokens[bisect.bisect(starts, arm.start) : bisect.bisect_left(starts, arm.end)])
+                for arm in chain.arms
+            )
         ):
             yield from chain.arms
 
