@@ -166,15 +166,18 @@ def parameter_names(parser: Parser, made: Declaration) -> Iterator[str]:
 
 def _has_unknown_names(verdicts: Verdicts, member: Declaration) -> bool:
     """Whether a macro may bring further names with a member."""
-    around = verdicts.surroundings
-    words = {token.text for token in verdicts.parser.tokens[member.first : member.last] if token.kind == WORD}
+    around, parser = verdicts.surroundings, verdicts.parser
+    end = member.body if member.body >= 0 and member.kind == "function" else member.last
+    words = {token.text for token in parser.tokens[member.first : member.last] if token.kind == WORD}
+    head = around.expanded(token.text for token in parser.tokens[member.first : end] if token.kind == WORD)
     brought = around.expanded(words) - words
-    macros = (words | brought) & around.macros.keys()
-    pastes = any(name not in around.definitions for name in macros) or any(
+    macros = head & around.macros.keys()
+    if any(name not in around.definitions for name in macros) or any(
         "##" in macro.text for name in macros for macro in around.definitions[name]
-    )
+    ):
+        return True
     if member.kind == "macro":
-        return pastes or not macros
+        return not macros
     unknown = member.kind == "function" and member.name_at == member.specifiers and member.parent is not None
     named = unknown and member.name != getattr(member.parent, "name", "") and not member.name.startswith("operator")
     several = bool(brought & {";", "{"}) and member.kind != "function"
