@@ -607,3 +607,40 @@ def test_instances_that_a_macro_of_a_header_asks_for(tmp_path: Path) -> None:
     (warning,) = image.warnings
     assert "k.cuh(3): scale (" in warning and set(image.kernels) == {"k"}
     assert not compiled(tmp_path, own % "vendor::log();", k=header).warnings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("auto f(int *p) { return std::make_unique<Impl<3>>(p); }", {"k<3>"}),
+        ("auto f(int *p) { return std::make_shared<Impl<4>>(p); }", {"k<4>"}),
+        ("std::function<void(int *)> f = [](auto *p) { Impl<5>(p).go(); };", {"k<5>"}),
+        ("struct S { std::string s; std::vector<int> v; };\nvoid f(int *p) { Impl<sizeof(S)>(p).go(); }", {"k<56>"}),
+        ("void f(int *p) { Impl<-2147483647 - 1>(p).go(); t<(-2147483647 - 1)><<<1, 1>>>(p); }", {"k<-2147483648>"}),
+    ],
+)
+def test_what_libraries_make(tmp_path: Path, host: str, found: set[str]) -> None:
+    """What a library of the host makes and calls is made and called; its types have the sizes that nvcc sees."""
+    text = "#include <functional>\n#include <memory>\n#include <string>\n#include <vector>\n"
+    text += "template <int N> __global__ void k(int *p) { *p = N; }\n"
+    text += "template <auto N> __global__ void t(int *p) { *p = N; }\n"
+    text += "struct Base { virtual void go() = 0; };\n"
+    text += "template <int N> struct Impl : Base { int *p; explicit Impl(int *p) : p(p) {}\n"
+    text += "void go() override { k<N><<<1, 1>>>(p); } };\n"
+    image = compiled(tmp_path, text + host + "\n")
+    names = {name for name in image.kernels if name.startswith("k<")}
+    assert not image.warnings and {name.replace("(-2147483647-1)", "-2147483648") for name in names} == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "launch", ['k<<<1, 1>>>(p, L"abc")', "k<<<1, 1>>>(p, (Box<void(int) const> *)0)", "k<<<1, 1>>>(p, (__int128 *)0)"]
+)
+def test_types_that_messages_show_alike(tmp_path: Path, launch: str) -> None:
+    """A type that the compiler shows like another one is not taken for that one."""
+    text = "#include <vector>\ntemplate <class T> struct Box;\n__global__ void j(int *p) { *p = 1; }\n"
+    text += "template <class T> __global__ void k(int *p, T t) { *p = sizeof(T); }\n"
+    text += f"void f(int *p) {{ std::vector<int> v; {launch}; }}\n"
+    image = compiled(tmp_path, text)
+    assert set(image.kernels) == {"j"} and any("k.cu(5): k (" in warning for warning in image.warnings)

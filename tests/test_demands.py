@@ -134,3 +134,48 @@ def test_looked_up_by_libraries() -> None:
         around = Surroundings.of(files.values())
         found = settle(files, lambda _: None, around, sliced=True)
         assert len(demanding(found.files, around)) == count
+
+
+PLUS = "char operator+(const X &, const Host &);\n"
+ADD = "char add(const X &, const Host &%s);\n"
+DEFAULTS = ADD % ", int, int" + ADD % ", int, int = 1" + ADD % ", int = 3, int"
+ASKED = {
+    "an operator": (PLUS, "sizeof(x + 1)"),
+    "an operator by a macro": (PLUS + "#define PLUS(a, b) a + b\n", "sizeof(PLUS(x, 1))"),
+    "an alignment": (PLUS, "__alignof__(x + 1)"),
+    "a comma": ("char operator,(const X &, const Host &);\n", "sizeof((x, 1))"),
+    "a comparison that is rewritten": ("bool operator==(const X &, const Host &);\n", "sizeof(x != 1)"),
+    "a name that is pasted": (ADD % "" + "#define SUM(a, ...) a##dd(__VA_ARGS__)\n", "sizeof(SUM(a, x, 1))"),
+    "default arguments of another declaration": (DEFAULTS, "sizeof(add(x, 1))"),
+    "a default argument of a macro": ("#define DEF = 3\n" + ADD % ", int DEF", "sizeof(add(x, 1))"),
+}
+OPERANDS = """
+struct Host { std::vector<int> v; Host(int) {} };
+struct Base { int x; };
+struct X : Base { int y; };
+struct A { __host__ __device__ A(int) {} };
+__device__ long operator+(const Base &, A);
+__device__ long add(const Base &, A);
+__device__ long operator""_km(const char *);
+"""
+
+
+def asked_about(host: str, asks: str, *, sliced: bool) -> bool:
+    """Whether something that goes, or is only declared, is asked about in an operand that is not evaluated."""
+    text = (OPERANDS + host + f"__global__ void k(X x, int *p) {{ p[0] = {asks}; }}\n").encode()
+    around = Surroundings.of([text])
+    found = settle({"k.cu": text}, lambda _: None, around, sliced=sliced)
+    return bool(list(uncovering(found.files, around)))
+
+
+@pytest.mark.parametrize(("host", "asks"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("sliced", [False, True])
+def test_asked_about_without_a_call(host: str, asks: str, sliced: bool) -> None:
+    """A conversion to a class that is gone, or only declared, decides in operands that are not evaluated as well."""
+    assert asked_about(host, asks, sliced=sliced)
+
+
+def test_literals_that_are_asked_about() -> None:
+    """A number names the operator of its suffix."""
+    assert asked_about('Host operator""_km(unsigned long long);\n', "sizeof(1_km)", sliced=True)
+    assert not asked_about('Host operator""_kg(unsigned long long);\n', "sizeof(1_km)", sliced=True)

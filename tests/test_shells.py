@@ -126,9 +126,7 @@ DECLARED_ONLY = {
     + KERNEL % "L::n + L::e",
     "a macro nobody knows": "const int e = 5;\n" + CLASS % "MEMBERS(e); enum { f = e };" + KERNEL % "L::n + L::f",
     "a name that a macro pastes": "#define CAT(a, b) a##b\n"
-    + "const char q = 1;\n"
-    + CLASS % "double CAT(, q); enum { f = sizeof(q) };"
-    + KERNEL % "L::n + L::f",
+    "const char q = 1;\n" + CLASS % "double CAT(, q); enum { f = sizeof(q) };" + KERNEL % "L::n + L::f",
     "a friend found by an argument": CLASS % "enum K { a }; friend constexpr K operator|(K, K) { return a; }"
     + KERNEL % "L::n + sizeof(L::a | L::a)",
     "an include": CLASS % '\n#include "list.def"\n' + KERNEL % "L::n",

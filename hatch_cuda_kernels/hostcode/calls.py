@@ -37,7 +37,9 @@ __all__ = [
 _ANY = 1_000_000
 _LONGEST = 512
 """Tokens between the parentheses of a call whose arguments are counted: keeps the time linear for any text."""
-OPERANDS = frozenset("decltype sizeof noexcept alignof typeid requires concept typeof __typeof__".split())
+OPERANDS = frozenset(
+    "decltype sizeof noexcept alignof __alignof __alignof__ typeid requires concept typeof __typeof __typeof__".split()
+)
 """Words whose operand is not evaluated."""
 ASKS = re.compile(
     r"decltype|noexcept|requires|concept|enable_if\w*|void_t|declval|invoke_result\w*|result_of\w*"
@@ -80,6 +82,8 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
         else:
             most += 1
             least += "=" not in texts
+    if not parser.surroundings.macros.keys().isdisjoint(t.text for t in parser.tokens[opened : parser.match[opened]]):
+        least, most = 0, _ANY  # a default argument, or whatever else it brings
     return Signature(least, most, path, streams)
 
 
@@ -185,9 +189,14 @@ def asked(parser: Parser, asking: Collection[str]) -> Iterator[tuple[str, int | 
 
 
 def asked_signs(parser: Parser, asking: Collection[str]) -> Iterator[str]:
-    """The signs in each operand that is not evaluated, without what stands between them."""
+    """The signs in each operand that is not evaluated, without what stands between them, and those of macros in it."""
+    around = parser.surroundings
     for index, end in _operands(parser, asking):
-        yield "".join(" " if token.kind == WORD else token.text for token in parser.tokens[index + 1 : end])
+        inside = parser.tokens[index + 1 : end]
+        yield "".join(" " if token.kind == WORD else token.text for token in inside)
+        brought = around.expanded(token.text for token in inside if token.kind == WORD) & around.definitions.keys()
+        for macro in (macro for name in brought for macro in around.definitions[name]):
+            yield re.sub(r"[A-Za-z_]\w*", " ", macro.text)
 
 
 def _operands(parser: Parser, asking: Collection[str]) -> Iterator[tuple[int, int]]:

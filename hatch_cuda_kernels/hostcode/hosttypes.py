@@ -77,6 +77,10 @@ template <class T> struct owner {{
 }};
 template <class T> struct bare {{ using type = T; }};
 template <class T> struct bare<T[]> {{ using type = T; }};
+template <class T> struct made {{ template <class... A> static void of(A &&...a) {{ new T((A &&)a...); }} }};
+template <class T> struct made<T[]> {{ template <class... A> static void of(A &&...); }};
+template <class F, class... P> auto call(F &f, int, P... p) -> decltype((void)f(p()...)) {{ f(p()...); }}
+template <class F, class... P> void call(F &, long, P...) {{}}
 template <class K, class V> struct table {{
     template <class... A> table(A &&...);
     struct value_type {{ K first; V second; }};
@@ -96,6 +100,7 @@ struct text : sequence<char> {{
     template <class... A> text substr(A &&...) const;
     template <class... A> unsigned long find(A &&...) const;
     static constexpr unsigned long npos = -1;
+    long storage[4];
 }};
 template <class A> text operator+(const text &, A &&);
 template <class A> text operator+(const char *, const text &);
@@ -135,30 +140,38 @@ struct problem {{
 
 _SEQUENCES = "\n".join(
     f"template <class T, class...> struct {name} : {_NAMESPACE}::sequence<T> {{\n"
-    f"    template <class... A> {name}(A &&...);\n    {name}(std::initializer_list<T>);\n}};"
-    for name in "vector deque list set unordered_set".split()
+    f"    template <class... A> {name}(A &&...);\n    {name}(std::initializer_list<T>);\n"
+    f"    long storage[{words}];\n}};"
+    for name, words in {"vector": 3, "deque": 10, "list": 3, "set": 6, "unordered_set": 7}.items()
 )
+"""With the sizes that GCC's library gives them: they may be asked for."""
 _TABLES = "\n".join(
     f"template <class K, class V, class...> struct {name} : {_NAMESPACE}::table<K, V> {{\n"
     f"    template <class... A> {name}(A &&...);\n"
-    f"    {name}(std::initializer_list<typename {_NAMESPACE}::table<K, V>::value_type>);\n}};"
-    for name in "map unordered_map".split()
+    f"    {name}(std::initializer_list<typename {_NAMESPACE}::table<K, V>::value_type>);\n"
+    f"    long storage[{words}];\n}};"
+    for name, words in {"map": 6, "unordered_map": 7}.items()
 )
+_MAKES = f"{_NAMESPACE}::made<T>::of((A &&)a...); return 0;"
 _STANDARD = f"""
 namespace std {{
 {_SEQUENCES}
 {_TABLES}
 template <class T, class...> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> unique_ptr(A &&...);
+    long storage[1];
 }};
 template <class T> struct shared_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> shared_ptr(A &&...);
+    long storage[2];
 }};
-template <class T, class... A> unique_ptr<T> make_unique(A &&...);
-template <class T, class... A> shared_ptr<T> make_shared(A &&...);
+{_many("template <class T, class... A>", "unique_ptr<T>", f" make_unique(A &&...a) {{ {_MAKES} }}")}
+{_many("template <class T, class... A>", "shared_ptr<T>", f" make_shared(A &&...a) {{ {_MAKES} }}")}
 template <class> struct function;
 template <class R, class... P> struct function<R(P...)> {{
     template <class... A> function(A &&...);
+    template <class F> function(F &&f) {{ {_NAMESPACE}::call(f, 0, (P (*)())0 ...); }}
+    long storage[4];
     R operator()(P...) const;
     explicit operator bool() const;
 }};

@@ -75,7 +75,13 @@ _BODY_REPORT = re.compile(
     re.MULTILINE,
 )
 """What it says of an instance, and what first asks for it."""
-_VAGUE = (OF_PROBES, "<error-type>", _CUT_SHORT)
+_VAGUE = (OF_PROBES, "<error-type>", re.escape(_CUT_SHORT), re.escape("**128-BIT"))
+_SHOWN_ALIKE = (
+    (r"\bint\b", re.compile(r"\bwchar_t\b|\bL[\"']")),
+    (r"[\w>] \(", re.compile(r"\)\s*(?:const|volatile|noexcept|&&?)[\s\w&]*[>,)]")),
+)
+"""What the compiler shows in two ways alike, `wchar_t` and `int`, types of functions with qualifiers and without, where
+the files have both."""
 _CALLED = re.compile(r"(?<![.\w>])(\w+)\s*[(<]")
 _ENDS = re.compile(r"[;{}]")
 """Where a statement does."""
@@ -176,7 +182,9 @@ class Probe:
     def heed(self, log: str) -> None:
         """Read the compiler's messages."""
         found = dict.fromkeys([*self.instances, *self._told(log)])
-        vague = {each for each in found if any(sign in each.expression for sign in _VAGUE)}
+        texts = [text.decode("latin-1") for text in self.texts.values()]
+        signs = [*_VAGUE, *(sign for sign, written in _SHOWN_ALIKE if any(map(written.search, texts)))]
+        vague = {each for each in found if any(re.search(sign, each.expression) for sign in signs)}
         cut_short = not self.in_full and any(_CUT_SHORT in each.expression for each in vague)
         self.in_full |= cut_short
         self.instances = [each for each in found if each not in vague]
@@ -254,7 +262,8 @@ class Probe:
 
     def _arguments(self, given: str, heads: Sequence[Parameter] | None) -> list[str]:
         """The arguments out of `T=float, N=4U`, as an author writes them; what cannot differ is left out at the end."""
-        _, *shown = _GIVEN.split(given.replace("__nv_bool", "bool"))
+        least = _LEAST.sub(lambda match: f"(-{int(match[1]) - 1}{match[2]}-1)", given.replace("__nv_bool", "bool"))
+        _, *shown = _GIVEN.split(least)
         found: list[str] = []
         for index, (name, value) in enumerate(zip(shown[::2], shown[1::2], strict=True)):
             head = heads[index] if heads and index < len(heads) else None
@@ -432,6 +441,8 @@ _PLAIN_HEAD = re.compile(r"\bclass\b|\btypename\b|=.*")
 _AUTO = re.compile(r"[<,(]\s*(?:decltype\s*\(\s*)?auto\b")
 _GIVEN = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>)=")
 """What stands before the value of a parameter."""
+_LEAST = re.compile(r"-(2147483648|9223372036854775808)(L*)\b")
+"""The least integers, whose literals without the sign are of another type."""
 _GIVEN_IN_NAMES = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>) = ")
 _TYPED = re.compile(
     r"(?P<number>-?\d{1,9})[UL]*|\((?:(?:un)?signed )?(?:short|char)\)\(?(?P<small>-?\d+)\)?|\([^()]*\*\)nullptr"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +31,8 @@ from .tokens import DIRECTIVE, WORD, names_member
 
 __all__ = ["demanding", "uncovering"]
 
+_WRITTEN = {"[]": ("[",), "==": ("==", "!="), "<=>": ("<", ">")}
+"""Operators that other signs may stand for."""
 _SIZES = frozenset({"sizeof", "alignof"})
 _HARMLESS = ("include", "body", "definition", "macro", "instantiation")
 """What declares no name that is not declared elsewhere: a body, or the definition of a member, among them."""
@@ -75,6 +78,8 @@ class _Rest:
     """Words of the template arguments that kernels are instantiated with."""
     tried: set[str] = field(default_factory=set)
     """Words of which a template takes a member where it may do without: in its parameters, results and arguments."""
+    pasted: set[str] = field(default_factory=set)
+    """Names of functions that macros in operands which are not evaluated can make."""
     asks: bool = False
     """Whether any code depends on what classes can do."""
     vectors_convert: bool = False
@@ -84,6 +89,21 @@ class _Rest:
     def measures(self) -> bool:
         """Whether the size of a template's argument is asked for, which need not be an error where there is none."""
         return not self.measured.isdisjoint(self.parameters)
+
+    def asks_about(self, function: str) -> bool:
+        """Whether a call of a function, or what an operator makes of operands, is asked about."""
+        if not function.startswith("operator"):
+            return function in self.asked or function in self.pasted
+        sign = function.removeprefix("operator").strip()
+        if sign.startswith('"'):
+            return self.asks or any(sign.strip('" ') in signs for signs in self.signs)
+        if sign == "()":
+            return self.asks or any(signs.count("(") > 1 for signs in self.signs)
+        if sign in ("=", "->", "&", ","):
+            return self.asks or any(sign in signs for signs in self.signs)
+        if not sign or sign[0].isalnum() or sign[0] == "_":
+            return self.asks
+        return any(each in signs for each in _WRITTEN.get(sign, (sign,)) for signs in self.signs)
 
     def instantiate(self, expressions: Collection[str]) -> None:
         """Take in the template arguments of name expressions, with all that aliases among them stand for."""
@@ -249,10 +269,13 @@ def uncovering(
                 continue
             else:
                 passing_kind = passing.kind
-            made = left.pasted if passing.signature is None else left.called
+            signature = passing.signature
+            if signature is not None and left.has_defaults(passing):
+                signature = signature._replace(least=0)
+            made = left.pasted if signature is None else left.called
             if any(_hides(passing, name, left.rest) for name in names) or (
                 not left.is_for_nobody(passing)
-                and any(name in made or _is_taken(passing_kind, name, passing.signature, left.rest) for name in names)
+                and any(name in made or _is_taken(passing_kind, name, signature, left.rest) for name in names)
             ):
                 yield label, passing
 
@@ -289,7 +312,15 @@ class _Left:
         gone = {_plain(name) for passing in passed for name in passing.name.split(", ")}
         pasting = Pasting([parser.tokens for parser in parsers], surroundings)
         self.pasted, self.called = pasting.made(gone, rest.used), pasting.made(gone, rest.asked)
+        rest.pasted = pasting.made(rest.taken, rest.asked)
+        told = [(each.name, each.signature) for each in passed if each.signature is not None]
+        self._defaults = {name for name, signature in told if signature.least < signature.most}
+        self._counts = Counter(name for name, _ in told)
         self._absent = Absent(passed, rest.words | rest.used | self.pasted)
+
+    def has_defaults(self, passing: Passing) -> bool:
+        """Whether other declarations of a function may add default arguments to those of this one."""
+        return passing.name in self._defaults and self._counts[passing.name] > 1
 
     def is_for_nobody(self, passing: Passing) -> bool:
         """Whether each call of a function would have to give it what nothing has that is left."""
@@ -333,7 +364,7 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
     if signature is not None:
         return any(map(signature.takes, rest.asked.get(name, ())))
     if kind == "class definition":
-        taken = any(name in rest.taken.get(function, ()) for function in rest.asked)
+        taken = any(name in words and rest.asks_about(function) for function, words in rest.taken.items())
         asks = rest.asks or rest.measures or not rest.tried.isdisjoint(rest.parameters)
         tried = name in rest.tried or name in rest.asked
         return taken or tried or name in rest.instances or (name in rest.plain and asks)
@@ -353,8 +384,4 @@ def _is_taken(kind: str, name: str, signature: Signature | None, rest: _Rest) ->
 def _is_operator_asked(sign: str, signature: Signature | None, rest: _Rest) -> bool:
     """Whether code asks what an operator would give. An evaluated use of one that goes does not compile, unless it is
     a constant expression."""
-    if signature is not None and signature.streams:
-        return False
-    if sign in ("()", "=", "->", "&", ",") or not sign or sign[0].isalnum() or sign[0] in '_"':
-        return rest.asks or signature is None
-    return signature is None or any((sign[:1] if sign == "[]" else sign) in signs for signs in rest.signs)
+    return signature is None or (not signature.streams and rest.asks_about(f"operator{sign}"))
