@@ -40,7 +40,8 @@ def caveats(
         yield numbered(
             f"{job}: NVRTC does not know #pragma push_macro and pop_macro, and goes on with the macro as it is then; "
             "where kernels depend on it, write #undef and #define:",
-            aside[:6],
+            aside,
+            6,
         )
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
         return
@@ -58,7 +59,8 @@ def caveats(
         yield numbered(
             f"{job}: code is chosen by macros that nvcc and NVRTC do not have alike, most of them the host compiler's; "
             "where kernels depend on it, ask for __CUDACC__ or __CUDACC_RTC__, or for a macro of the project's own:",
-            choices[:6],
+            choices,
+            6,
         )
     if as_written:
         return
@@ -72,7 +74,8 @@ def caveats(
             f"{job}: in device code these types are those of cuda::std, whose size, alignment or order of members is "
             "another than in the host's C++ library, with which nvcc compiles both sides; where they reach a kernel, "
             "as an argument or in memory, write cuda::std:: on both sides, or an integer of a certain size:",
-            layouts[:6],
+            layouts,
+            6,
         )
     integers = [f"{label}({line}): {what}" for label, text in own.items() for line, what in other_integers(text)]
     if integers and any(names_integers(file.data) for file in job.unit.closure.files.values()):
@@ -80,5 +83,6 @@ def caveats(
             f"{job}: int64_t, uint64_t, intptr_t and their like are (unsigned) long long here, and (unsigned) long "
             "with nvcc on Linux; code that tells the two apart may take another branch. Have it treat both alike, or "
             "use long and long long themselves:",
-            integers[:6],
+            integers,
+            6,
         )

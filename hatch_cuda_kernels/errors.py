@@ -84,6 +84,8 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def numbered(headline: str, problems: Iterable[str]) -> str:
-    """One message out of several problems: a headline and a bullet for each."""
-    return "\n".join([headline, *(f"  - {problem}" for problem in problems)])
+def numbered(headline: str, problems: Iterable[str], most: int | None = None) -> str:
+    """One message out of several problems: a headline and a bullet for each; of `most` and more, how many more."""
+    each = list(problems)
+    more = [f"and {len(each) - most} more"] if most is not None and len(each) > most else []
+    return "\n".join([headline, *(f"  - {problem}" for problem in [*each[:most], *more])])

@@ -163,8 +163,7 @@ class Instances:
             return []
         headline = f"{job}: instances of kernels that host code asks for and that are not compiled; list in "
         headline += "name-expressions those that are loaded:"
-        more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-        return [numbered(headline, [*list(lines)[:_SHOWN], *more]) + self._macros(job.unit)]
+        return [numbered(headline, lines, _SHOWN) + self._macros(job.unit)]
 
     def _causes(self, missing: Sequence[str]) -> str:
         """What the compiler says of expressions that it refuses, each cause once."""
@@ -191,7 +190,7 @@ class Instances:
         table = "[[tool.hatch.build.hooks.cuda-kernels.modules]]"
         shown = ", ".join(f'"{example}"' for example in examples)
         return (
-            numbered("\nthe files ask for these instances:", dict.fromkeys(lines[:_SHOWN]))
+            numbered("\nthe files ask for these instances:", dict.fromkeys(lines), _SHOWN)
             + f'\nto be listed as, with the arguments filled in:\n{table}\nsource = "{unit.source}"\n'
             + f"name-expressions = [{shown}]"
             + self._macros(unit)

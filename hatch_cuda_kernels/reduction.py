@@ -260,7 +260,8 @@ def _with_powers(job: CompileJob, warnings: Iterable[str]) -> list[str]:
             numbered(
                 f"{job}: powers with an integer for the exponent are multiplications here, and with nvcc pow(double, "
                 "double), of another value in the last digits; write a floating exponent, pow(x, 2.0) or powf(x, 2.f):",
-                [*places][:6],
+                places,
+                6,
             )
         )
     return others
