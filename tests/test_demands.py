@@ -139,6 +139,10 @@ def test_looked_up_by_libraries() -> None:
 PLUS = "char operator+(const X &, const Host &);\n"
 ADD = "char add(const X &, const Host &%s);\n"
 DEFAULTS = ADD % ", int, int" + ADD % ", int, int = 1" + ADD % ", int = 3, int"
+CALLED = """
+struct S { int z; char operator()(const X &, const Host &); __device__ long operator()(const Base &, A); };
+template <class F> __device__ auto call(F f, X x) -> decltype(f(x, 1));
+"""
 ASKED = {
     "an operator": (PLUS, "sizeof(x + 1)"),
     "an operator by a macro": (PLUS + "#define PLUS(a, b) a + b\n", "sizeof(PLUS(x, 1))"),
@@ -147,6 +151,10 @@ ASKED = {
     "a comparison that is rewritten": ("bool operator==(const X &, const Host &);\n", "sizeof(x != 1)"),
     "a name that is pasted": (ADD % "" + "#define SUM(a, ...) a##dd(__VA_ARGS__)\n", "sizeof(SUM(a, x, 1))"),
     "default arguments of another declaration": (DEFAULTS, "sizeof(add(x, 1))"),
+    "a name in parentheses": ("char (add)(const X &, const Host &);\n", "sizeof(add(x, 1))"),
+    "a second name": ("char one(int), add(const X &, const Host &);\n", "sizeof(add(x, 1))"),
+    "a name by a macro": ("#define plus add\nchar plus(const X &, const Host &);\n#undef plus\n", "sizeof(add(x, 1))"),
+    "a call of an object": (CALLED, "sizeof(call(S(), x))"),
     "a default argument of a macro": ("#define DEF = 3\n" + ADD % ", int DEF", "sizeof(add(x, 1))"),
 }
 OPERANDS = """

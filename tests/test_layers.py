@@ -81,7 +81,7 @@ ARROWS = {
     "passing prelude probing settling standard surroundings tokens uncovering",
     "hostcode.asking": "choices declarations dependence fragments inclusions names spelling surroundings tokens",
     "hostcode.brackets": "tokens",
-    "hostcode.calls": "declarations tokens",
+    "hostcode.calls": "declarations names tokens",
     "hostcode.choices": "names tokens",
     "hostcode.complaints": "",
     "hostcode.declarations": "brackets names surroundings tokens",

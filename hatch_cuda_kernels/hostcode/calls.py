@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
+from .names import NOT_NAMES
 from .tokens import WORD, Token
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "converts_to_anything",
     "has_lists",
     "is_explicit",
+    "oddly_declared",
     "parameters_of",
     "signature_of",
     "split_arguments",
@@ -85,6 +87,22 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
     if not parser.surroundings.macros.keys().isdisjoint(t.text for t in parser.tokens[opened : parser.match[opened]]):
         least, most = 0, _ANY  # a default argument, or whatever else it brings
     return Signature(least, most, path, streams)
+
+
+def oddly_declared(parser: Parser, made: Declaration) -> set[str]:
+    """Names of functions that a declaration gives besides, or for its name: by `(f)(int)`, as a second one, by a macro."""
+    tokens, macros = parser.tokens, parser.surroundings.macros
+    found = parser.surroundings.expanded([made.name]) - {made.name} if made.name in macros else set()
+    end = made.body if made.body >= 0 else made.last
+    index = max(made.first, made.specifiers)
+    while index < end - 1:
+        token, closed = tokens[index], parser.match.get(index)
+        named = tokens[index + 1].kind == WORD and tokens[index + 1].text not in NOT_NAMES
+        enclosed = token.text == "(" and closed == index + 2 and parser.is_at(index + 3, "(")
+        if named and (enclosed or (token.text == "," and made.kind == "function" and parser.is_at(index + 2, "("))):
+            found.add(tokens[index + 1].text)
+        index = (index if closed is None or token.text not in ("(", "[", "{") else closed) + 1
+    return found
 
 
 def parameters_of(parser: Parser, declaration: Declaration) -> list[list[Token]]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .calls import Signature, signature_of, taken_host_objects
+from .calls import Signature, oddly_declared, signature_of, taken_host_objects
 from .choices import as_nvcc_chooses
 from .declarations import Declaration
 from .demands import Demand, demands_of, is_closed
@@ -208,9 +208,11 @@ class Pass:
                 kind = "member" if self.verdicts.is_special(declaration) else "definition"
             elif declaration.parent is not None:  # a constant may be made by a constructor that is evaluated
                 kind = "constructor" if declaration.name == declaration.parent.name and not evaluated else "member"
-        name = ", ".join(self.parser.declared_names(declaration)) or "(unnamed)"
+        names = self.parser.declared_names(declaration)
         signature = None
-        if kind in ("function", "member") and declaration.kind == "function" and not evaluated:
+        if kind in ("function", "variable", "member") and (odd := oddly_declared(self.parser, declaration)):
+            names, kind = [*names, *sorted(odd)], "function" if kind == "variable" else kind
+        elif kind in ("function", "member") and declaration.kind == "function" and not evaluated:
             signature = signature_of(self.parser, declaration, self.parser.paths[declaration])
         if declaration.kind == "variable" and declaration.words & {"texture", "surface"}:
             reason = "a texture or surface reference, which CUDA has no more since version 12"
@@ -219,7 +221,7 @@ class Pass:
             Passing(
                 line,
                 kind,
-                name,
+                ", ".join(names) or "(unnamed)",
                 reason or "host code",
                 signature,
                 reached,

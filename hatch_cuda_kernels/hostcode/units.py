@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from .calls import split_arguments
+from .calls import oddly_declared, split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
 from .parts import Shell, parameter_names, parts_of
@@ -254,6 +254,8 @@ class Reader:
         if parser.is_at(made.first, "using") and parser.is_at(following, "namespace"):
             return []
         names = parser.declared_names(made)
+        if made.kind in ("function", "variable") and not made.device:
+            names += sorted(oddly_declared(parser, made))
         if any(name.startswith("operator") for name in names):
             return []
         if made.kind == "enum":
