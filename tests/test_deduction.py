@@ -615,6 +615,7 @@ def test_instances_that_a_macro_of_a_header_asks_for(tmp_path: Path) -> None:
     [
         ("auto f(int *p) { return std::make_unique<Impl<3>>(p); }", {"k<3>"}),
         ("auto f(int *p) { return std::make_shared<Impl<4>>(p); }", {"k<4>"}),
+        ("void f(int *p) { std::vector<Impl<6>> v; v.emplace_back(p); }", {"k<6>"}),
         ("std::function<void(int *)> f = [](auto *p) { Impl<5>(p).go(); };", {"k<5>"}),
         ("struct S { std::string s; std::vector<int> v; };\nvoid f(int *p) { Impl<sizeof(S)>(p).go(); }", {"k<56>"}),
         ("void f(int *p) { Impl<-2147483647 - 1>(p).go(); t<(-2147483647 - 1)><<<1, 1>>>(p); }", {"k<-2147483648>"}),
@@ -644,3 +645,12 @@ def test_types_that_messages_show_alike(tmp_path: Path, launch: str) -> None:
     text += f"void f(int *p) {{ std::vector<int> v; {launch}; }}\n"
     image = compiled(tmp_path, text)
     assert set(image.kernels) == {"j"} and any("k.cu(5): k (" in warning for warning in image.warnings)
+
+
+@pytest.mark.slow
+def test_a_template_inside_a_class_of_the_host(tmp_path: Path) -> None:
+    """The compiler is not shown the class without its members, of which a kernel has one: it would crash."""
+    text = "#include <vector>\nstruct H { std::vector<int> v; template <class T> struct R { T a; }; };\n"
+    text += "template <class T> __global__ void k(H::R<T> r, int *p) { p[0] = r.a; }\n"
+    text += "void f(int *p) { H::R<int> r; k<int><<<1, 1>>>(r, p); }\n"
+    assert set(compiled(tmp_path, text).kernels) == {"k<int>"}

@@ -127,6 +127,12 @@ DECLARED_ONLY = {
     "a macro nobody knows": "const int e = 5;\n" + CLASS % "MEMBERS(e); enum { f = e };" + KERNEL % "L::n + L::f",
     "a name that a macro pastes": "#define CAT(a, b) a##b\n"
     "const char q = 1;\n" + CLASS % "double CAT(, q); enum { f = sizeof(q) };" + KERNEL % "L::n + L::f",
+    "a name in parentheses": "const char q = 1;\n"
+    + CLASS % "double (q); enum { f = sizeof(q) };"
+    + KERNEL % "L::n + L::f",
+    "a name by a macro": "const char q = 1;\n#define r q\n"
+    + CLASS % "double r; enum { f = sizeof(q) };"
+    + KERNEL % "L::n + L::f",
     "a friend found by an argument": CLASS % "enum K { a }; friend constexpr K operator|(K, K) { return a; }"
     + KERNEL % "L::n + sizeof(L::a | L::a)",
     "an include": CLASS % '\n#include "list.def"\n' + KERNEL % "L::n",

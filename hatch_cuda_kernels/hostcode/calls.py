@@ -90,7 +90,7 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
 
 
 def oddly_declared(parser: Parser, made: Declaration) -> set[str]:
-    """Names of functions that a declaration gives besides, or for its name: by `(f)(int)`, as a second one, by a macro."""
+    """Names of functions that a declaration gives besides: by `(f)(int)`, as a second one, by a macro."""
     tokens, macros = parser.tokens, parser.surroundings.macros
     found = parser.surroundings.expanded([made.name]) - {made.name} if made.name in macros else set()
     end = made.body if made.body >= 0 else made.last

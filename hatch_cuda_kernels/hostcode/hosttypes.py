@@ -48,6 +48,8 @@ struct registry : anything {{
     using anything::anything;
     {_many("template <class... A> registry &", "def impl attr def_submodule fallback doc", "(A &&...);")}
 }};
+template <class T> struct made {{ template <class... A> static void of(A &&...a) {{ new T((A &&)a...); }} }};
+template <class T> struct made<T[]> {{ template <class... A> static void of(A &&...); }};
 template <class T> struct sequence {{
     template <class... A> sequence(A &&...);
     using value_type = T;
@@ -63,7 +65,7 @@ template <class T> struct sequence {{
     T &front(); const T &front() const; T &back(); const T &back() const;
     T *begin(); const T *begin() const; T *end(); const T *end() const; const T *cbegin() const; const T *cend() const;
     {_many("template <class... A> void", "push_back resize reserve assign clear swap", "(A &&...);")}
-    template <class... A> T &emplace_back(A &&...);
+    template <class... A> T &emplace_back(A &&...a) {{ made<T>::of((A &&)a...); return *(T *)0; }}
     {_many("template <class... A> T *", "insert erase", "(A &&...);")}
     void pop_back(), shrink_to_fit();
 }};
@@ -77,8 +79,6 @@ template <class T> struct owner {{
 }};
 template <class T> struct bare {{ using type = T; }};
 template <class T> struct bare<T[]> {{ using type = T; }};
-template <class T> struct made {{ template <class... A> static void of(A &&...a) {{ new T((A &&)a...); }} }};
-template <class T> struct made<T[]> {{ template <class... A> static void of(A &&...); }};
 template <class F, class... P> auto call(F &f, int, P... p) -> decltype((void)f(p()...)) {{ f(p()...); }}
 template <class F, class... P> void call(F &, long, P...) {{}}
 template <class K, class V> struct table {{

@@ -167,7 +167,8 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
             whole = bool(site.arguments) and len(site.arguments) >= (kernels[parser.tokens[site.at].text].required or 0)
             found = meanings.of(site) if name is not None and whole else []
             total += len(found)
-            through = meanings.leading_to(around) if around is not None and around.template else frozenset()
+            template = next((made for made in (around, around and around.parent) if made and made.template), None)
+            through = meanings.leading_to(template) if template is not None else frozenset()
             yield Mention(
                 file.label,
                 file.line(site.at),

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .calls import arguments_of
+from .calls import OPERANDS, arguments_of
 from .declarations import Declaration, Parser
 from .names import NOT_NAMES
 from .tokens import DIRECTIVE, INCLUDE, WORD
@@ -138,12 +138,24 @@ def _names(parser: Parser, member: Declaration) -> Iterator[str]:
     if member.kind == "macro":
         yield from parser.surroundings.expanded(t.text for t in tokens[member.first : member.last] if t.kind == WORD)
         return
-    yield from parser.declared_names(member)
+    named = parser.declared_names(member)
+    yield from parser.surroundings.expanded(named)
+    if member.kind == "variable":
+        yield from _enclosed_names(parser, member)
     if member.kind == "enum" and member.body >= 0:
         yield from (tokens[i].text for i in range(member.body, member.last) if tokens[i - 1].text in ("{", ","))
     if member.kind == "class" and not member.name:  # what is in an anonymous union is the class's
         for inside in parser.members.get(member, ()):
             yield from _names(parser, inside)
+
+
+def _enclosed_names(parser: Parser, member: Declaration) -> Iterator[str]:
+    """The names of a declaration that are in parentheses: `double (x);`."""
+    head = itertools.takewhile(lambda i: parser.tokens[i].text not in ("=", "{", "["), range(member.first, member.last))
+    for index in head:
+        enclosed = parser.is_at(index, "(") and parser.match.get(index) == index + 2 and index > member.first
+        if enclosed and parser.tokens[index - 1].text not in (*OPERANDS, "alignas"):
+            yield parser.tokens[index + 1].text
 
 
 def own_names(parser: Parser, made: Declaration) -> Iterator[str]:

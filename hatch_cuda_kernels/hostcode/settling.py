@@ -92,6 +92,8 @@ def settle(
     results, log, count = dict[str, PassedOver](), None, 0
     if not sliced:
         results = {label: amendment.run() for label, amendment in passes.items()}
+        sliced = _names_members(results)
+    if not sliced:
         log, count = attempt(results), 1
     if sliced or log is not None:
         states = {label: amendment.state.verdicts for label, amendment in passes.items()}
@@ -138,6 +140,14 @@ def settle(
         log = attempt(results)
         count += 1
     return Settled(files=results, log=log, attempts=count, sliced=sliced)
+
+
+def _names_members(results: Mapping[str, PassedOver]) -> bool:
+    """Whether what is left names members of a class that is only declared in it: no compiler takes that, and some
+    crash."""
+    gone = {p.name for found in results.values() for p in found.passed if p.kind == "class definition"}
+    members = re.compile(rb"\b(%s)\b\s*(?:<[^;{}]*?>\s*)?::" % "|".join(map(re.escape, sorted(gone))).encode("latin-1"))
+    return bool(gone) and any(members.search(found.data) for found in results.values())
 
 
 def _complained(log: str, labels: Collection[str], kernels: Collection[str]) -> dict[str, dict[int, tuple[str, bool]]]:
