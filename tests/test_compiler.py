@@ -652,7 +652,7 @@ def test_declarations_of_several_things(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(text, id=name, marks=() if number % 6 == 0 else pytest.mark.slow)
+        pytest.param(text, id=name, marks=() if number % 9 == 0 else pytest.mark.slow)
         for number, (name, text) in enumerate(TEMPTING.items())
     ],
 )
@@ -720,10 +720,7 @@ LOOKED_UP = {
 
 @pytest.mark.parametrize(
     ("declared", "taken", "asked"),
-    [
-        pytest.param(*each, id=name, marks=() if name == "a class" else pytest.mark.slow)
-        for name, each in LOOKED_UP.items()
-    ],
+    [pytest.param(*each, id=name, marks=pytest.mark.slow) for name, each in LOOKED_UP.items()],
 )
 def test_functions_that_libraries_look_up(tmp_path: Path, declared: str, taken: str, asked: str) -> None:
     """A host function by whose name CUDA's libraries ask about a type is not passed over."""

@@ -275,7 +275,7 @@ def varied(root: Path) -> Path:
 @pytest.mark.parametrize(
     ("arch", "options"),
     [
-        ("sm_80", {}),
+        pytest.param("sm_80", {}, marks=pytest.mark.slow),
         pytest.param("sm_90a", {"use-fast-math": True, "std": "c++20"}, marks=pytest.mark.slow),
         pytest.param("compute_90", {"fma": False}, marks=pytest.mark.slow),
         pytest.param("sm_120", {"max-register-count": 32, "restrict": True}, marks=pytest.mark.slow),
