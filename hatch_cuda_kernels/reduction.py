@@ -127,7 +127,9 @@ def compile_passing(job: CompileJob, space: Workspace, refusal: RefusalError) ->
     try:
         image = _compile_passing(*_narrowed(job, space), space, refusal)
     except _ReadAfterAllError:
-        image = _compile_passing(*_with_macros(job, job.unit.closure.files.values()), space, refusal)
+        image = _compile_passing(
+            *_with_macros(job, job.unit.closure.files.values(), *_headers(job.unit)), space, refusal
+        )
     return dataclasses.replace(image, reads=_reads_all(job.unit, image))
 
 
@@ -137,16 +139,17 @@ def _narrowed(job: CompileJob, space: Workspace) -> tuple[CompileJob, Includes]:
     What files ask for that are not read, such as the tests of a library in the tree, is nothing to it: libraries of
     the host stay out until a file that is read without them asks for their macros.
     """
-    own, _ = _headers(job.unit)
+    own, libraries = _headers(job.unit)
     narrow = narrowed(job, space, own)
-    bare, more = _with_macros(job, narrow.unit.closure.files.values())
+    bare, more = _with_macros(job, narrow.unit.closure.files.values(), own, libraries)
     return (narrow, own) if bare is job else (narrowed(bare, space, more), more)
 
 
-def _with_macros(job: CompileJob, asking: Iterable[SourceFile]) -> tuple[CompileJob, Includes]:
+def _with_macros(
+    job: CompileJob, asking: Iterable[SourceFile], own: _Headers, libraries: _Headers
+) -> tuple[CompileJob, Includes]:
     """The job with nothing but the directives of libraries of the host whose macros `asking` ask for, and which headers
     are the project's own then; the job itself where none is asked for."""
-    own, libraries = _headers(job.unit)
     closure = job.unit.closure
     theirs = _files_of(libraries, closure.files)
     if not _asks_for(theirs, closure.files, asking):
@@ -155,7 +158,7 @@ def _with_macros(job: CompileJob, asking: Iterable[SourceFile]) -> tuple[Compile
         label: SourceFile(label, file.directives) if label in theirs else file for label, file in closure.files.items()
     }
     unit = dataclasses.replace(job.unit, closure=dataclasses.replace(closure, files=files))
-    return dataclasses.replace(job, unit=unit), _own_headers(job.unit)
+    return dataclasses.replace(job, unit=unit), _joined(own, libraries)
 
 
 def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: RefusalError) -> CompiledImage:
@@ -416,10 +419,11 @@ def _own_headers(unit: Unit) -> _Headers:
     conditional of another file asks for a macro that they define."""
     found, libraries = _headers(unit)
     files = unit.closure.files
-    if _asks_for(_files_of(libraries, files), files, files.values()):
-        for label, spelled in libraries.items():
-            found.setdefault(label, {}).update(spelled)
-    return found
+    return _joined(found, libraries) if _asks_for(_files_of(libraries, files), files, files.values()) else found
+
+
+def _joined(own: _Headers, libraries: _Headers) -> _Headers:
+    return {label: {**own.get(label, {}), **libraries.get(label, {})} for label in {**own, **libraries}}
 
 
 def _headers(unit: Unit) -> tuple[_Headers, _Headers]:
