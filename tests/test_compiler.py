@@ -243,17 +243,17 @@ TEMPTING = {
     "another name of a namespace in another": _SPACES + "namespace p = py;" + USE % "p::n" + "}\n",
     "another name of a namespace in a directive": _SPACES + "using namespace py;" + USE % "n" + "}\n",
     "specialisation": "#include <string>\n" + TRAITS
-    + "template <> struct traits<float> { std::string name; static constexpr int N = 4; };\n"
+    + "template <> struct traits<float> { std::string name; static constexpr int N = 40; };\n"
     + USE % "traits<float>::N",
     "partial-specialisation": "#include <vector>\n" + TRAITS
-    + "template <class T> struct traits<T *> { std::vector<T> v; static constexpr int N = 4; };\n"
+    + "template <class T> struct traits<T *> { std::vector<T> v; static constexpr int N = 40; };\n"
     + USE % "traits<int *>::N",
     "inner-alias": "#include <torch/extension.h>\nusing scalar = float;\n"
     "namespace app { using scalar = at::opmath_t; __global__ void k(scalar *x) { *x = x[1] * x[2]; } }\n",
     "alias-of-ours": "#include <torch/extension.h>\n"
     "namespace app { using uint = at::opmath_t; __global__ void k(uint *x) { *x = x[1] * x[2]; } }\n",
     "outer-class": "#include <string>\nstruct Cfg { static constexpr int N = 1; };\n"
-    "namespace a { struct Cfg { std::string s; static constexpr int N = 6; };\n" + USE % "Cfg::N" + "}\n",
+    "namespace a { struct Cfg { std::string s; static constexpr int N = 40; };\n" + USE % "Cfg::N" + "}\n",
     "overload": "#include <vector>\nstruct Big { int a[10]; };\n__device__ char foo(...);\n"
     "Big foo(int) { return Big(); }\n" + USE % "sizeof(foo(1))",
     "name-between-strings": "#include <torch/extension.h>\nnamespace app { using uint = at::opmath_t;\n"
