@@ -5,6 +5,8 @@ into one, or the name means something else; and those that hide one of an outer 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from hatch_cuda_kernels.hostcode import Surroundings, demanding, settle, uncovering
@@ -20,11 +22,11 @@ KERNEL = "__global__ void k(P p, int *x) { *x = has_equal<P, P>::value%s; }\n"
 EQUAL = "bool operator==(const C &, const C &);\n"
 
 
-def unsafe(text: str, more: str = "") -> set[str]:
+def unsafe(text: str, more: str = "", keep_names: Collection[str] = ()) -> set[str]:
     """The names for which a file with that text is refused, once what no kernel reaches is gone."""
     files = {"k.cu": (ASKS + text + KERNEL % more).encode()}
     around = Surroundings.of(files.values())
-    found = settle(files, lambda _: None, around, sliced=True)
+    found = settle(files, lambda _: None, around, sliced=True, keep_names=keep_names)
     return {passing.name for _, passing in uncovering(found.files, around)}
 
 
@@ -124,6 +126,18 @@ def test_hides_one_of_an_outer_namespace(text: str, name: str) -> None:
     outer = "__device__ int f(P);\n__device__ int operator==(P, int);\n"
     assert unsafe(f"{outer}namespace n {{ {text}__device__ int g(P p) {{ return f(p) + (p == 1); }} }}\n") == {name}
     assert unsafe(f"{outer}namespace n {{ {text}}}\n__device__ int g(P p) {{ return f(p) + (p == 1); }}\n") == set()
+
+
+@pytest.mark.parametrize("text, name", HIDES.values(), ids=HIDES)
+def test_something_in_its_place_hides_it_too(text: str, name: str) -> None:
+    """A function that nothing can be given to stands there, unless something turns into anything."""
+    outer = "__device__ int f(P);\n__device__ int operator==(P, int);\n"
+    inner = f"namespace n {{ {text}__device__ int g(P p) {{ return f(p) + (p == 1); }} }}\n"
+    assert unsafe(outer + inner, keep_names=[name]) == set()
+    any_type = "struct L { template <class T> __device__ operator T() const; };\n__device__ L make();\n"
+    assert unsafe(outer + any_type + inner, keep_names=[name]) == {name}
+    odd = inner.replace("void f(", "void (f)(")
+    assert bool(unsafe(outer + odd, keep_names=[name])) == (odd != inner)  # by an odd declaration
 
 
 def test_looked_up_by_libraries() -> None:

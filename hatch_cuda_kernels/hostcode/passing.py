@@ -25,6 +25,7 @@ from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
+_OF_ONE = frozenset(f"operator{sign}" for sign in ("!", "~"))
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
 
 
@@ -51,6 +52,8 @@ class Passing(NamedTuple):
     """Of a function, the classes of which each call has to give it an object."""
     closed: bool = False
     """Of a class, whether nothing but its objects turns into one."""
+    replaced: bool = False
+    """Of a function, whether one stands in its place that hides what it hid, and that nothing can be given to."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,11 @@ class Pass:
                 inside = declaration.last
                 after = self.verdicts.after_name(declaration) if declaration.first not in whole else None
                 first = declaration.first if after is None else after
-                editor.cut(first, declaration.last, self._in_place_of(declaration) if after is None else ";")
+                instead = self._in_place_of(declaration) if after is None else ";"
+                editor.cut(first, declaration.last, instead)
                 gone.append((first, declaration.last))
-                self._note(declaration, "class definition" if self._is_opaque(declaration, after) else None, reason)
+                kind = "class definition" if self._is_opaque(declaration, after) else None
+                self._note(declaration, kind, reason, replaced=bool(instead))
             elif declaration.first in moved and parser.paths[declaration] == ("std",):
                 editor.insert(declaration.first, "} namespace cuda { namespace std {")
                 editor.cut(declaration.last, declaration.last, "; } } namespace std {")
@@ -176,17 +181,33 @@ class Pass:
             launches=tuple(find_launches(parser)),
         )
 
-    @staticmethod
-    def _in_place_of(declaration: Declaration) -> str:
-        """What stays of a declaration that goes: a class that had a constructor has one still, which nothing can call.
+    def _in_place_of(self, declaration: Declaration) -> str:
+        """What stays of a declaration that goes: a constructor or a function that nothing can call.
 
-        Without any it would be an aggregate, could be made without arguments, and classes derived from it would no
-        longer begin in its last bytes (the ABI's "POD for the purpose of layout").
+        A class without any constructor would be an aggregate, could be made without arguments, and classes derived from
+        it would no longer begin in its last bytes (the ABI's "POD for the purpose of layout"). A function of a namespace
+        hides those of outer ones that are called like it.
         """
-        parent = declaration.parent
-        if declaration.kind != "function" or parent is None or not parent.name or declaration.name != parent.name:
+        parent, name = declaration.parent, declaration.name
+        if declaration.kind != "function":
             return ""
-        return f"__device__ {parent.name}(struct __cuda_kernels_gone_{declaration.first} &);"
+        nothing = f"struct __cuda_kernels_gone_{declaration.first} &"
+        if parent is not None:
+            return f"__device__ {name}({nothing});" if name and name == parent.name else ""
+        if name not in self.keep_names or not self._hides_by_name(declaration):
+            return ""
+        head = "template <class...> __device__" if declaration.template else "__device__"
+        taken = f"{nothing}, {nothing}" if name.startswith("operator") and name not in _OF_ONE else nothing
+        return f"{head} void {name}({taken});"
+
+    def _hides_by_name(self, declaration: Declaration) -> bool:
+        """Whether a function declares its own name alone, in the namespace around it."""
+        name = declaration.name
+        if name.startswith("operator") and not re.fullmatch(r"operator\W+", name.replace('"', "x")):
+            return False
+        qualified = self.verdicts.owner(declaration) is not None
+        special = self.verdicts.is_special(declaration) or self.parser.is_at(declaration.name_at + 1, "<")
+        return not (qualified or special or oddly_declared(self.parser, declaration))
 
     def _is_opaque(self, declaration: Declaration, after: int | None) -> bool:
         """Whether its declaration stays and tells all that code without objects of a class can ask: it has no base."""
@@ -194,7 +215,13 @@ class Pass:
         return after is not None and not any(token.text == ":" for token in tokens[after : declaration.body])
 
     def _note(
-        self, declaration: Declaration, kind: str | None = None, reason: str | None = None, *, reached: bool = True
+        self,
+        declaration: Declaration,
+        kind: str | None = None,
+        reason: str | None = None,
+        *,
+        reached: bool = True,
+        replaced: bool = False,
     ) -> None:
         line = self.parser.line(declaration.first)
         evaluated = declaration.device or bool(declaration.words & {"constexpr", "consteval"})
@@ -229,6 +256,7 @@ class Pass:
                 self.parser.paths[declaration],
                 demands_of(self.parser, declaration) if is_function else (),
                 declaration.kind == "class" and is_closed(self.parser, declaration),
+                replaced and is_function,
             )
         )
 

@@ -273,7 +273,7 @@ def uncovering(
             if signature is not None and left.has_defaults(passing):
                 signature = signature._replace(least=0)
             made = left.pasted if signature is None else left.called
-            if any(_hides(passing, name, left.rest) for name in names) or (
+            if (left.may_hide(passing) and any(_hides(passing, name, left.rest) for name in names)) or (
                 not left.is_for_nobody(passing)
                 and any(name in made or _is_taken(passing_kind, name, signature, left.rest) for name in names)
             ):
@@ -321,6 +321,11 @@ class _Left:
     def has_defaults(self, passing: Passing) -> bool:
         """Whether other declarations of a function may add default arguments to those of this one."""
         return passing.name in self._defaults and self._counts[passing.name] > 1
+
+    def may_hide(self, passing: Passing) -> bool:
+        """Whether a function could hide what nothing in its place hides, which what converts to anything could be given
+        to."""
+        return not passing.replaced or self._converts
 
     def is_for_nobody(self, passing: Passing) -> bool:
         """Whether each call of a function would have to give it what nothing has that is left."""
