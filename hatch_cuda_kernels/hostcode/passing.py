@@ -20,7 +20,8 @@ from .launches import Launch, find_launches
 from .names import HOST, HOST_HEADERS, SPACES
 from .shells import Left
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, names_member
+from .throwing import without_throws
+from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, is_thrown, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
@@ -185,8 +186,8 @@ class Pass:
         """What stays of a declaration that goes: a constructor or a function that nothing can call.
 
         A class without any constructor would be an aggregate, could be made without arguments, and classes derived from
-        it would no longer begin in its last bytes (the ABI's "POD for the purpose of layout"). A function of a namespace
-        hides those of outer ones that are called like it.
+        it would no longer begin in its last bytes (the ABI's "POD for the purpose of layout"). A function of a
+        namespace hides those of outer ones that are called like it.
         """
         parent, name = declaration.parent, declaration.name
         if declaration.kind != "function":
@@ -286,7 +287,7 @@ class Pass:
             if absent[index]:
                 continue
             if token.kind == WORD:
-                if not names_member(tokens, index, self.surroundings.macros):
+                if not (names_member(tokens, index, self.surroundings.macros) or is_thrown(tokens, index)):
                     words.add(token.text)
             elif token.kind == DIRECTIVE and directive_name(token.text) not in ("define", "include", "undef"):
                 words.update(re.findall(r"\w+", token.text))
@@ -361,6 +362,9 @@ class Pass:
                 marked = True
         if not marked:
             editor.insert(declaration.specifiers, "__device__")
+        if declaration.body >= 0 and declaration.words & {"constexpr", "consteval"}:
+            for first, last, instead in without_throws(self.parser, declaration.name_at, declaration.last):
+                editor.cut(first, last, instead)
 
 
 def pass_over(

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .names import HOST, SPACES
-from .tokens import DEFINE, DIRECTIVE, UNDEF, WORD, Token, tokenize
+from .tokens import DEFINE, DIRECTIVE, UNDEF, WORD, Token, tokenize, without_thrown
 
 __all__ = ["Macro", "Surroundings", "macro_of"]
 
@@ -120,7 +120,7 @@ class Surroundings:
                 declared.update(_declared(tokens, index))
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text)):
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
-                    macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{};]", body))
+                    macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{};]", without_thrown(body)))
                     definitions.setdefault(match[1], set()).add(macro_of(match))
                 if token.kind == DIRECTIVE and (match := DEFINE.match(token.text) or UNDEF.match(token.text)):
                     here.add(match[1])

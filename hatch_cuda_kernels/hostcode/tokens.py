@@ -24,8 +24,10 @@ __all__ = [
     "Token",
     "code_of",
     "directive_name",
+    "is_thrown",
     "names_member",
     "tokenize",
+    "without_thrown",
 ]
 
 _LEXEME = re.compile(
@@ -132,6 +134,25 @@ def names_member(tokens: Sequence[Token], index: int, macros: Collection[str]) -
     if following[:1] == ["("]:
         return following[1:] not in (["*"], ["&"])  # not `-> T (*)(int)`
     return bool(following) and following[0] in _FOLLOWS_MEMBER
+
+
+_THROWN = re.compile(r"\bthrow\s+(?:::\s*)?(?:\w+\s*::\s*)*\w+(?=\s*[({])")
+
+
+def is_thrown(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word names the class of an object that is made to be thrown, `throw app::Error(...)`, or what returns
+    one. Neither compiler takes that in device code."""
+    if index + 1 >= len(tokens) or tokens[index + 1].text not in ("(", "{"):
+        return False
+    before = [token.text for token in tokens[max(index - 12, 0) : index]]
+    while len(before) > 2 and before[-1] == "::" and before[-2] != "throw":
+        del before[-2:]
+    return before[-2:] == ["throw", "::"] or before[-1:] == ["throw"]
+
+
+def without_thrown(text: str) -> str:
+    """The text of a macro without such names."""
+    return _THROWN.sub("throw ", text)
 
 
 _NO_CODE = re.compile(r'//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"', re.DOTALL)

@@ -27,7 +27,7 @@ from .demands import Absent
 from .passing import PassedOver, Passing
 from .pasting import Pasting
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, WORD, names_member
+from .tokens import DIRECTIVE, WORD, is_thrown, names_member
 
 __all__ = ["demanding", "uncovering"]
 
@@ -176,7 +176,7 @@ class _Rest:
                 continue
             if index and tokens[index - 1].text in (".", "->"):
                 self.members.add(token.text)
-            if names_member(tokens, index, parser.surroundings.macros):
+            if names_member(tokens, index, parser.surroundings.macros) or is_thrown(tokens, index):
                 continue
             self.used.add(token.text)
             following = tokens[index + 1].text if index + 1 < len(tokens) else ""

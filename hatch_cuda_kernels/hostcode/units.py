@@ -13,7 +13,7 @@ from .calls import oddly_declared, split_arguments
 from .declarations import Declaration
 from .instantiating import instantiated
 from .parts import Shell, parameter_names, parts_of
-from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD, names_member
+from .tokens import DIRECTIVE, INCLUDE, NUMBER, WORD, is_thrown, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Reader", "Unit"]
@@ -315,7 +315,7 @@ class Reader:
                 index = skipped[index]
                 continue
             token = tokens[index]
-            if token.kind == WORD and index not in self.parameters:
+            if token.kind == WORD and index not in self.parameters and not is_thrown(tokens, index):
                 qualified = self._qualified(index)
                 if qualified or not names_member(tokens, index, parser.surroundings.macros):
                     found.add(token.text)
