@@ -24,6 +24,12 @@ _FLOATING = re.compile(r"(?:FLT|L?DBL)_")
 
 
 _OF_LIBCUXX = re.compile(r"cuda\s*::\s*std\s*::\s*(?:__\w+\s*::\s*)*")
+_WIDE = re.compile(rb"""(?<!\w)(?:u8|[uUL])(?:"(?:\\.|[^"\\\n\x80-\xff])*|'[^'\n\x80-\xff]*)[\x80-\xff]""")
+_MOVED = re.compile(
+    rb"namespace cuda \{ namespace std \{ template\s*<[^{}]*?\b(?:struct|class)\s+(tuple_size|tuple_element|is_\w+)"
+)
+_LIMITS_OF = re.compile(rb"(?<!cuda::)(?<!\w)std\s*::\s*numeric_limits\s*<\s*(?P<type>\w+)\s*>")
+_SMALL_FLOAT = re.compile(r"\b(?:__half|half|(?:__)?nv_bfloat16|__nv_fp\w+)\b")
 _PUT_ASIDE = re.compile(rb"p(?:ush|op)_macro\b")
 
 
@@ -43,9 +49,17 @@ def caveats(
             aside,
             6,
         )
+    letters = [_place(label, text, match) for label, text in own.items() for match in _WIDE.finditer(text)]
+    if letters:
+        yield numbered(
+            f'{job}: NVRTC takes each byte of u8"...", u"...", U"..." and L"..." for a letter, and nvcc reads UTF-8; '
+            "write letters beyond ASCII as \\u escapes:",
+            letters,
+            6,
+        )
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
         return
-    from .hostcode import Uses, derived_macros, host_choices, names_integers, other_integers, other_layouts
+    from .hostcode import Uses, derived_macros, host_choices, other_layouts
 
     used, derived = Uses(own.values()), derived_macros(own.values(), as_written=as_written)
     has_limits = any(_LIMITS.search(text) for text in own.values())
@@ -77,12 +91,37 @@ def caveats(
             layouts,
             6,
         )
-    integers = [f"{label}({line}): {what}" for label, text in own.items() for line, what in other_integers(text)]
-    if integers and any(names_integers(file.data) for file in job.unit.closure.files.values()):
+    found = [(label, text, match) for label, text in own.items() for match in _MOVED.finditer(text)]
+    moved = [f"{_place(*each)}: {each[2][1].decode()}" for each in found]
+    if moved:
         yield numbered(
-            f"{job}: int64_t, uint64_t, intptr_t and their like are (unsigned) long long here, and (unsigned) long "
-            "with nvcc on Linux; code that tells the two apart may take another branch. Have it treat both alike, or "
-            "use long and long long themselves:",
-            integers,
+            f"{job}: these specialisations of templates of std are those of cuda::std here; structured bindings, and "
+            "other traits such as is_floating_point_v, do not ask them as the host's library does:",
+            moved,
             6,
         )
+    limits = [line for label, text in own.items() for line in _limits_of_small_floats(label, text, expressions)]
+    if limits:
+        yield numbered(
+            f"{job}: std::numeric_limits has values for CUDA's small floating-point types here, and with nvcc, whose "
+            "host library does not know them, zero; write cuda::std::numeric_limits:",
+            limits,
+            6,
+        )
+
+
+def _place(label: str, text: bytes, match: re.Match[bytes]) -> str:
+    """Where something stands in a file."""
+    line = text.count(b"\n", 0, match.start()) + 1
+    return f"{label}({line})"
+
+
+def _limits_of_small_floats(label: str, text: bytes, expressions: Collection[str]) -> Iterator[str]:
+    """Where a text asks for limits of such a type, or of a template's parameter that may be one in an instance."""
+    if b"numeric_limits" not in text:
+        return
+    small = any(map(_SMALL_FLOAT.search, expressions))
+    for match in _LIMITS_OF.finditer(text):
+        of_parameter = small and re.search(rb"\b(?:typename|class)\s+%s\b" % match["type"], text)
+        if _SMALL_FLOAT.fullmatch(match["type"].decode()) or of_parameter:
+            yield f"{_place(label, text, match)}: {match[0].decode()}"

@@ -12,6 +12,7 @@ from .installed import is_of_library
 from .instances import Instances
 from .nvrtc import Shown, Workspace, front_end_log
 from .plan import CompileJob
+from .standins import AS_NVCC
 
 __all__ = ["deduce"]
 
@@ -21,7 +22,13 @@ _TRIES = 4
 
 
 def deduce(
-    job: CompileJob, space: Workspace, asked: Instances, around: Surroundings, passed: Mapping[str, PassedOver]
+    job: CompileJob,
+    space: Workspace,
+    asked: Instances,
+    around: Surroundings,
+    passed: Mapping[str, PassedOver],
+    *,
+    as_written: bool = False,
 ) -> Instances:
     """`asked` with all that the compiler tells; `passed` are the job's files as they are passed over.
 
@@ -31,7 +38,8 @@ def deduce(
     libraries = {label: found.data for label, found in passed.items() if is_of_library(label)}
     files = {label: file.data for label, file in unit.closure.files.items() if label not in libraries}
     probe = make_probe(files, around, {label: passed[label].passed for label in files}, libraries)
-    ahead = prelude(dataclasses.replace(found, data=files.get(label, found.data)) for label, found in passed.items())
+    ahead = b"" if as_written else AS_NVCC
+    ahead += prelude(dataclasses.replace(found, data=files.get(label, found.data)) for label, found in passed.items())
     options = {name: value for name, value in unit.options.items() if name in _OPTIONS}
     plain = dataclasses.replace(job, unit=dataclasses.replace(unit, options=options))
     for _ in range(_TRIES):

@@ -40,6 +40,8 @@ class Instances:
     """Whether the author lists instances, so that none is taken."""
     made: bool = False
     """Whether macros make template kernels, whose names the text does not tell."""
+    complete: bool = False
+    """Whether the compiler told all of them, and so none that it knows nothing of is asked for."""
     vague: frozenset[tuple[str, int, str]] = frozenset()
     """Places that ask for instances which the compiler does not tell, as with types that only a library has."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -57,7 +59,8 @@ class Instances:
     @property
     def unknown(self) -> bool:
         """Whether the text may not tell all that is asked for, and no instance is listed."""
-        return not self.listed and (self.made or not all(mention.certain for mention in self.mentions))
+        told = all(mention.certain and mention.literal for mention in self.mentions)
+        return not self.listed and (self.made or not told)
 
     def told(self, probe: Probe) -> Instances:
         """With what the compiler tells of places where the text may not tell it all.
@@ -93,7 +96,7 @@ class Instances:
         every += [text for those in found.values() for text in those]
         taken = list(dict.fromkeys(map(squeeze_name, every)))
         vague = frozenset(mention.place for mention in mentions if not mention.certain and probe.asks_in_vain(mention))
-        return dataclasses.replace(self, mentions=mentions, taken=taken, vague=vague)
+        return dataclasses.replace(self, mentions=mentions, taken=taken, vague=vague, complete=probe.complete)
 
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
@@ -152,7 +155,7 @@ class Instances:
         lines: dict[str, None] = {}
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
-            missing = [text for text in asked if text not in self.taken]
+            missing = [text for text in asked if text not in self.taken and not self.complete]
             here, vague = mention.label == job.unit.source, mention.place in self.vague
             unknown = vague or not (asked or mention.certain)
             known = here or vague or mention.function != (0, 0)

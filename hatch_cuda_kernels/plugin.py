@@ -31,7 +31,7 @@ from .manifest import DIRECTORY, MANIFEST_FILE
 from .modules import ModuleSpec, ShippedPackage, find_modules
 from .progress import Progress, is_live
 from .sbom import SBOM_FILE
-from .sources import BYTE_ORDER_MARK, walk_files
+from .sources import source_text, walk_files
 from .staging import Staging
 from .toolchain import required_distributions
 from .worker import no_worker
@@ -324,7 +324,7 @@ class CudaKernelsHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             path = Path(self.root, label)
             with suppress(OSError):
                 if path.stat().st_mtime >= self._begun - _COARSEST:
-                    data = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
+                    data = source_text(path.read_bytes())
                     if not hashlib.sha256(data).hexdigest().startswith(digest):
                         found.append(label)
         return found

@@ -51,6 +51,7 @@ from .refusals import (
 )
 from .scanning import without_comments
 from .sources import SourceFile, join_label
+from .standins import AS_NVCC
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
@@ -67,7 +68,7 @@ def compile_asked(job: CompileJob, space: Workspace, found: CompiledImage | NoKe
     asked = Instances.asked(unit, around)
     if asked.unknown and asked.mentions and unit.host_code != "error":
         passed = {label: pass_over(text, around, keep_includes=own.get(label, ())) for label, text in texts.items()}
-        asked = deduce(job, space, asked, around, passed)
+        asked = deduce(job, space, asked, around, passed, as_written=True)
     trial = _Trial(job, space, asked, as_written=True)
     written = {label: PassedOver(text) for label, text in texts.items()}
     with contextlib.suppress(NoKernelError):  # none of the instances compiles
@@ -174,7 +175,7 @@ def _compile_passing(job: CompileJob, own: Includes, space: Workspace, refusal: 
     try:
         return _compile_texts(job, space, refusal, _Texts(texts, own, around), asked)
     except CompilationError:
-        expanded = preprocessed(job, space, texts, around, own, prelude(first.values()))
+        expanded = preprocessed(job, space, texts, around, own, AS_NVCC + prelude(first.values()))
         if expanded is None:
             raise
         with contextlib.suppress(CompilationError, _ReadAfterAllError):
@@ -309,7 +310,7 @@ class _Trial:
 
     def shown(self, passed: Mapping[str, PassedOver]) -> Shown:
         """Files as they are passed over, after what nvcc has unasked."""
-        ahead = b"" if self.as_written else prelude(passed.values())
+        ahead = b"" if self.as_written else AS_NVCC + prelude(passed.values())
         return Shown({label: found.data for label, found in passed.items()}, ahead)
 
     def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
@@ -404,7 +405,7 @@ def _compile_with_prelude(job: CompileJob, space: Workspace, refusal: RefusalErr
     if not ahead:
         raise CompilationError(str(refusal))
     try:
-        image = compile_shown(job, space, Shown({}, ahead))
+        image = compile_shown(job, space, Shown({}, AS_NVCC + ahead))
     except RefusalError:
         raise CompilationError(str(refusal)) from None
     return dataclasses.replace(image, warnings=tuple(_with_powers(job, image.warnings)))

@@ -26,7 +26,6 @@ from .installed import find_installed, is_installed, narrowed_installed
 from .scanning import ASKED_INDIRECTLY, Include, Scan, directives_of, scan_text, without_comments
 
 __all__ = [
-    "BYTE_ORDER_MARK",
     "Closure",
     "ProjectTree",
     "Scans",
@@ -36,11 +35,13 @@ __all__ = [
     "join_label",
     "known_file",
     "merge_closures",
+    "source_text",
     "text_problem",
     "walk_files",
 ]
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LOOSE_SPLICE = re.compile(rb"\\[ \t\f\v]+(?=\r?\n)")
 _MAX_COMPUTED = 8192
 _MAX_FILE = 64 << 20
 _HEADER_SUFFIXES = tuple(".h .hh .hpp .hxx .h++ .cuh .cu .inl .inc .ipp .tpp .txx .impl .def .ixx".split())
@@ -51,7 +52,7 @@ _CALL = re.compile(r"([A-Za-z_]\w*)[ \t]*\([ \t]*([\w./-]+)[ \t]*\)")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """The bytes of one file, under its label. A UTF-8 byte order mark is dropped: NVRTC refuses it."""
+    """The text of one file (see source_text), under its label."""
 
     label: str
     data: bytes = field(repr=False)
@@ -75,6 +76,17 @@ class SourceFile:
     def scan(self) -> Scan:
         """What it could include."""
         return scan_text(self.data)
+
+
+def source_text(data: bytes) -> bytes:
+    """What a compiler is shown of the bytes of a file.
+
+    A UTF-8 byte order mark is dropped: NVRTC refuses it. So is white space between a backslash and the end of its line,
+    which GCC, nvcc's preprocessor, joins to the next one all the same and NVRTC does not; where there are raw strings,
+    it may be part of one and stays.
+    """
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    return data if b'R"' in data else _LOOSE_SPLICE.sub(rb"\\", data)
 
 
 def text_problem(data: bytes) -> str | None:
@@ -132,9 +144,7 @@ class ProjectTree:
         if label not in self._files:
             narrowed = narrowed_installed(label, self.root) if is_installed(label, self.root) else None
             data = narrowed or _read_regular(self.path(label), label)
-            self._files[label] = (
-                None if data is None else known_file(label, data.removeprefix(BYTE_ORDER_MARK), self._scans)
-            )
+            self._files[label] = None if data is None else known_file(label, source_text(data), self._scans)
         return self._files[label]
 
     def files_below(self, label: str) -> Iterator[str]:

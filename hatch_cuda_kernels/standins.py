@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["FIRST", "HIDDEN", "standins", "standins_digest", "write_standins"]
+__all__ = ["AS_NVCC", "FIRST", "HIDDEN", "standins", "standins_digest", "write_standins"]
 
 _UNARY_TRAITS = """
     is_abstract is_aggregate is_arithmetic is_array is_bounded_array is_class is_compound is_const
@@ -212,6 +212,42 @@ namespace numbers = ::cuda::std::numbers;
 }
 """,
 }
+
+
+def _comparison() -> str:
+    """`compare`, which libcu++ has not: the categories that `<=>` gives, and what turns one into another."""
+    categories = {
+        "partial_ordering": ("less -1", "equivalent 0", "greater 1", "unordered 2"),
+        "weak_ordering": ("less -1", "equivalent 0", "greater 1"),
+        "strong_ordering": ("less -1", "equal 0", "equivalent 0", "greater 1"),
+    }
+    of_device = "__host__ __device__ constexpr"
+    lines = ["#if defined(__cpp_impl_three_way_comparison)", "namespace std {"]
+    for number, (name, values) in enumerate(categories.items()):
+        before = list(categories)[:number]
+        lines += [
+            f"class {name} {{",
+            "signed char value;",
+            "public:",
+            f"{of_device} explicit {name}(signed char v) : value(v) {{}}",
+        ]
+        lines += [f"static const {name} {value.split()[0]};" for value in values]
+        lines += [f"{of_device} operator {other}() const {{ return {other}(value); }}" for other in before]
+        lines += [f"friend {of_device} bool operator==({name}, {name}) = default;"]
+        for sign, mirrored in {"==": "", "<": ">", ">": "<", "<=": ">=", ">=": "<="}.items():
+            known = " && a.value != 2" if sign[0] == ">" else ""
+            head = f"friend {of_device} bool operator"
+            lines += [f"{head}{sign}({name} a, decltype(nullptr)) {{ return a.value {sign} 0{known}; }}"]
+            if mirrored:
+                lines += [f"{head}{mirrored}(decltype(nullptr), {name} a) {{ return a {sign} 0; }}"]
+        lines += ["};"]
+        lines += [f"inline constexpr {name} {name}::{value.split()[0]}({value.split()[1]});" for value in values]
+    signs = {"is_eq": "==", "is_neq": "!=", "is_lt": "<", "is_lteq": "<=", "is_gt": ">", "is_gteq": ">="}
+    lines += [
+        f"{of_device} inline bool {name}(partial_ordering c) {{ return c {sign} 0; }}" for name, sign in signs.items()
+    ]
+    return "\n".join([*lines, "}", "#endif", ""])
+
 
 _COMPLEX_FUNCTIONS = """
     abs acos acosh arg asin asinh atan atanh conj cos cosh exp imag log log10 norm proj real sin sinh sqrt tan tanh
@@ -458,15 +494,54 @@ def _c_headers() -> dict[str, str]:
     return found
 
 
+_AS_NVCC = "__CUDA_KERNELS_AS_NVCC__"
+AS_NVCC = f"#define {_AS_NVCC}\n".encode()
+"""To be read before files with code for the host, which were written for nvcc."""
+_LONGS = """
+    int64_t int_least64_t int_fast16_t int_fast32_t int_fast64_t intptr_t intmax_t
+    uint64_t uint_least64_t uint_fast16_t uint_fast32_t uint_fast64_t uintptr_t uintmax_t
+""".split()
+"""Integers that are `long` or `unsigned long` in the C library of Linux of 64 bits, and other ones in libcu++."""
+
+
+def _integers() -> str:
+    """`cstdint`: after AS_NVCC, its types and the types of its macros are those that nvcc has on Linux."""
+    values = {f"INT{n}_C(c)": "c" for n in (8, 16, 32)} | {f"UINT{n}_C(c)": "c" for n in (8, 16)}
+    values |= {"UINT32_C(c)": "c##U", "INT64_C(c)": "c##L", "UINT64_C(c)": "c##UL"}
+    values |= {"INTMAX_C(c)": "c##L", "UINTMAX_C(c)": "c##UL", "SIZE_MAX": "ULONG_MAX"}
+    for name in _LONGS:
+        word = name.removesuffix("_t").upper().replace("UINT", "INT")
+        values |= (
+            {f"U{word}_MAX": "ULONG_MAX"} if name[0] == "u" else {f"{word}_MIN": "LONG_MIN", f"{word}_MAX": "LONG_MAX"}
+        )
+    values |= {"PTRDIFF_MIN": "LONG_MIN", "PTRDIFF_MAX": "LONG_MAX"}
+    lines = [
+        "#include <cuda/std/version>",
+        "#include <cuda/std/climits>",
+        f"#if defined({_AS_NVCC}) && !defined(_WIN32)",
+    ]
+    lines += [f"#define {name} __cuda_kernels_{name}" for name in _LONGS]
+    lines += ["#endif", "#include_next <cuda/std/cstdint>", f"#if defined({_AS_NVCC}) && !defined(_WIN32)"]
+    lines += [f"#undef {name}" for name in _LONGS]
+    lines += [f"typedef {'unsigned long' if name[0] == 'u' else 'long'} {name};" for name in _LONGS]
+    lines += ["namespace cuda { namespace std {", *(f"using ::{name};" for name in _LONGS), "} }"]
+    for name, value in values.items():
+        lines += [f"#undef {name.removesuffix('(c)')}", f"#define {name} {value}"]
+    return "\n".join([*lines, "#endif", ""])
+
+
 FIRST = "first"
 """Folder among the stand-ins that comes before the toolkit's headers on the search path."""
 HIDDEN = {
     "cuda_bf16.hpp": "#include <cuda_bf16.h>\n",
     "cuda_fp16.hpp": "#include <cuda_fp16.h>\n",
     "thrust/detail/complex/stream.h": "",
+    "cuda/std/cstdint": _integers(),
+    "cuda/std/climits": "#define _CCCL_CHAR_IS_UNSIGNED() ('\\xff' > 0)\n#include <limits.h>\n",
 }
 """Headers of the toolkit that NVRTC cannot read -> what is in them for the device. The first two it has built in; they
-undefine what they begin with. The last is for the host alone, and headers for both sides include it all the same."""
+undefine what they begin with. The third is for the host alone, and headers for both sides include it all the same. The
+last has `LONG_MAX` of type `long long`, and the one before integers that nvcc has otherwise."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -480,6 +555,7 @@ def standins() -> Mapping[str, bytes]:
         texts[header] += _EXTRA.get(header, "")
         if header in _NEWER:
             texts[header] = f"#if __has_include(<cuda/std/{header}>)\n{texts[header]}#endif\n"
+    texts["compare"] = _comparison()
     texts.update({header: (_COMMON + body if header.endswith(".h") else body) for header, body in _c_headers().items()})
     found = {}
     for header in sorted(texts):

@@ -76,7 +76,7 @@ def check(name: str, root: Path, space: Workspace, nvcc: Path, include: Path | N
     assert compile_with_nvcc(nvcc, root / f"{name}.cu", "sm_80", target, options) is None
     dirs = [reads] if reads else []
     image = compile_job(make_job(root, f"{name}.cu", toolkit_headers="auto", include_dirs=dirs), space)
-    found = differences(image.data, target.read_bytes(), longs_alike=True)
+    found = differences(image.data, target.read_bytes())
     assert image.entries and not {key: what for key, what in found.items() if what not in (PLACES, WIDE)}
     assert image.passed_over
 

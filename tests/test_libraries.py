@@ -320,7 +320,7 @@ def test_kernels_of_extensions_are_those_of_nvcc(
             assert re.search(_ABSENT, refused), refused
             continue
         image = compile_job(extension(name, std="c++20"), space)
-        found[name] = differences(image.data, target.read_bytes(), longs_alike=True)
+        found[name] = differences(image.data, target.read_bytes())
     assert len(found) >= 4
     other = {name: kinds for name, what in found.items() if (kinds := {*what.values()} - {PLACES})}
     assert other.keys() <= {"small_floats"}, found

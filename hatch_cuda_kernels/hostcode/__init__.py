@@ -48,7 +48,7 @@ from .passing import PassedOver, Passing, pass_over
 from .prelude import INTEGER_POWER, prelude
 from .probing import Instance, Probe, as_nvcc_sees, make_probe
 from .settling import Settled, settle
-from .standard import names_integers, other_integers, other_layouts
+from .standard import other_layouts
 from .surroundings import Surroundings
 from .tokens import INCLUDE
 from .uncovering import demanding, uncovering
@@ -86,8 +86,6 @@ __all__ = [
     "make_probe",
     "mark_fragments",
     "mentions",
-    "names_integers",
-    "other_integers",
     "other_layouts",
     "pass_over",
     "prelude",

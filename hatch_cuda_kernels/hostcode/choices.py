@@ -26,7 +26,7 @@ _OF_COMPILERS = r"""
     |__SIZEOF_\w+__|__(?:U?INT|S?CHAR|SHRT|LONG|WCHAR|WINT|SIZE|PTRDIFF|SIG_ATOMIC|B?FLT|L?DBL|DEC)\w*__|__U?INT\w+_C
     |__STRICT_ANSI__|__FINITE_MATH_ONLY__|__ATOMIC_\w+|__(?:REGISTER|USER_LABEL)_PREFIX__|__HAVE_SPECULATION_SAFE_VALUE
     |_STDC_PREDEF_H|__STDCPP_THREADS__|__STDC_(?:IEC|ISO|UTF)_\w+|__cpp_(?:rvalue_reference|runtime_arrays|template_auto)
-    |__has_(?:(?:c_)?attribute|include_next)(?!\s*\()|__COUNTER__|__TIMESTAMP__|_Pragma
+    |__has_(?:(?:c_)?attribute|include_next)(?!\s*\()|__has_(?:builtin|(?:cpp_)?attribute)|__COUNTER__|__TIMESTAMP__|_Pragma
 """
 """What the compilers themselves define, one and not the other; of the host's compiler, what it defines unasked: neither
 has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""

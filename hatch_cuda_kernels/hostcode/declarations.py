@@ -244,6 +244,7 @@ class Parser(Brackets):
                     closed = self.match.get(index)
                     if closed is None or closed >= end:
                         return None
+                    pointed = self._pointed(index, closed)
                     if (
                         text == "("
                         and parameters < 0
@@ -251,7 +252,7 @@ class Parser(Brackets):
                         and previous >= 0
                         and tokens[previous].kind == WORD
                         and tokens[previous].text not in NOT_NAMES
-                        and tokens[self.next_of(index)].text not in ("&", "*")  # `T (&row)[8]`
+                        and tokens[pointed].text not in ("&", "*")  # `T (&row)[8]`
                         and not (previous == made.specifiers and self._is_attribute(previous, closed, end))
                         and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
                     ):
@@ -260,11 +261,11 @@ class Parser(Brackets):
                         tilde = before >= first and tokens[before].text == "~"
                         made.name = ("~" if tilde else "") + tokens[previous].text
                         made.name_at = previous
-                    elif text == "(" and parameters < 0 and not assigned and self.is_at(index + 1, "*"):
+                    elif text == "(" and parameters < 0 and not assigned and self.is_at(pointed, "*"):
                         # a pointer to a function, or something of a longer type that names such a pointer
-                        simple = closed == index + 3 and tokens[index + 2].kind == WORD
+                        simple = closed == pointed + 2 and tokens[pointed + 1].kind == WORD
                         made.kind = "variable" if simple and not words & {"typedef", "using", "friend"} else "other"
-                        made.name, made.name_at = (tokens[index + 2].text, index + 2) if simple else ("", -1)
+                        made.name, made.name_at = (tokens[pointed + 1].text, pointed + 1) if simple else ("", -1)
                     if index == made.specifiers and text == "[":
                         made.specifiers = self.next_of(closed)
                     previous, index = closed, closed + 1
@@ -345,6 +346,17 @@ class Parser(Brackets):
         if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
             inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
             made.copies = made.name in inside and "&" in inside
+
+    def _pointed(self, opened: int, closed: int) -> int:
+        """The first token in parentheses; the star where something points to members of a class: `T (S<int>::*f)()`."""
+        index = start = self.next_of(opened)
+        while index < closed and (self.tokens[index].kind == WORD or self.tokens[index].text in ("::", "<")):
+            if self.is_at(index, "<"):
+                index = self.angle(index, closed) or closed
+            elif self.is_at(index, "::") and self.is_at(index + 1, "*"):
+                return index + 1
+            index += 1
+        return start
 
     def _only_declares(self, first: int, last: int) -> bool:
         """Whether a declaration that has the key of a class or an enumeration gives nothing but a type."""

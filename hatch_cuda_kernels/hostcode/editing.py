@@ -55,7 +55,7 @@ class Editor:
     @staticmethod
     def _stays(directive: str) -> bool:
         name = directive_name(directive)
-        return name not in ("include", "include_next", "import", "pragma", "embed", "line") or bool(
+        return name not in ("include", "include_next", "import", "pragma", "embed") or bool(
             KEPT_PRAGMA.match(directive)
         )
 

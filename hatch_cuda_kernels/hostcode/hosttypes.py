@@ -48,8 +48,16 @@ struct registry : anything {{
     using anything::anything;
     {_many("template <class... A> registry &", "def impl attr def_submodule fallback doc", "(A &&...);")}
 }};
-template <class T> struct made {{ template <class... A> static void of(A &&...a) {{ new T((A &&)a...); }} }};
+template <class T> struct made {{
+    template <class... A> static void of(A &&...a) {{ new T((A &&)a...); }}
+    template <class... A> static auto perhaps(int, A &&...a) -> decltype((void)new T((A &&)a...)) {{ of((A &&)a...); }}
+    template <class... A> static void perhaps(long, A &&...) {{}}
+    template <class N> static auto several(int, N n) -> decltype((void)(1u << n)) {{ perhaps(0); }}
+    template <class... A> static void several(long, A &&...) {{}}
+}};
 template <class T> struct made<T[]> {{ template <class... A> static void of(A &&...); }};
+template <class T> auto unmade(int) -> decltype((void)((T *)0)->~T()) {{ ((T *)0)->~T(); }}
+template <class T> void unmade(long) {{}}
 template <class T> struct sequence {{
     template <class... A> sequence(A &&...);
     using value_type = T;
@@ -64,7 +72,10 @@ template <class T> struct sequence {{
     T &at(unsigned long); const T &at(unsigned long) const;
     T &front(); const T &front() const; T &back(); const T &back() const;
     T *begin(); const T *begin() const; T *end(); const T *end() const; const T *cbegin() const; const T *cend() const;
-    {_many("template <class... A> void", "push_back resize reserve assign clear swap", "(A &&...);")}
+    void push_back(const T &);
+    template <class A> void push_back(A &&a) {{ made<T>::perhaps(0, (A &&)a); }}
+    template <class... A> void resize(A &&...a) {{ made<T>::several(0, a...); }}
+    {_many("template <class... A> void", "reserve assign clear swap", "(A &&...);")}
     template <class... A> T &emplace_back(A &&...a) {{ made<T>::of((A &&)a...); return *(T *)0; }}
     {_many("template <class... A> T *", "insert erase", "(A &&...);")}
     void pop_back(), shrink_to_fit();
@@ -81,11 +92,14 @@ template <class T> struct bare {{ using type = T; }};
 template <class T> struct bare<T[]> {{ using type = T; }};
 template <class F, class... P> auto call(F &f, int, P... p) -> decltype((void)f(p()...)) {{ f(p()...); }}
 template <class F, class... P> void call(F &, long, P...) {{}}
+template <class F, class... A> auto run(int, F &f, A &...a) -> decltype((void)f(a...)) {{ f(a...); }}
+template <class... A> void run(long, A &&...) {{}}
 template <class K, class V> struct table {{
     template <class... A> table(A &&...);
-    struct value_type {{ K first; V second; }};
+    struct value_type {{ const K first; V second; }};
     using key_type = K; using mapped_type = V; using iterator = value_type *;
-    V &operator[](const K &), &at(const K &); const V &at(const K &) const;
+    V &operator[](const K &) {{ made<V>::perhaps(0); return *(V *)0; }}
+    V &at(const K &); const V &at(const K &) const;
     value_type *begin() const, *end() const, *find(const K &) const;
     unsigned long size() const, count(const K &) const;
     bool empty() const;
@@ -139,8 +153,9 @@ struct problem {{
 """
 
 _SEQUENCES = "\n".join(
-    f"template <class T, class...> struct {name} : {_NAMESPACE}::sequence<T> {{\n"
-    f"    template <class... A> {name}(A &&...);\n    {name}(std::initializer_list<T>);\n"
+    f"template <class T, class...> struct {name} : {_NAMESPACE}::sequence<{'const ' * ('set' in name)}T> {{\n"
+    f"    template <class... A> {name}(A &&...a) {{ {_NAMESPACE}::made<T>::several(0, a...); }}\n"
+    f"    {name}(std::initializer_list<T>);\n    ~{name}() {{ {_NAMESPACE}::unmade<T>(0); }}\n"
     f"    long storage[{words}];\n}};"
     for name, words in {"vector": 3, "deque": 10, "list": 3, "set": 6, "unordered_set": 7}.items()
 )
@@ -149,6 +164,7 @@ _TABLES = "\n".join(
     f"template <class K, class V, class...> struct {name} : {_NAMESPACE}::table<K, V> {{\n"
     f"    template <class... A> {name}(A &&...);\n"
     f"    {name}(std::initializer_list<typename {_NAMESPACE}::table<K, V>::value_type>);\n"
+    f"    ~{name}() {{ {_NAMESPACE}::unmade<K>(0); {_NAMESPACE}::unmade<V>(0); }}\n"
     f"    long storage[{words}];\n}};"
     for name, words in {"map": 6, "unordered_map": 7}.items()
 )
@@ -157,12 +173,19 @@ _STANDARD = f"""
 namespace std {{
 {_SEQUENCES}
 {_TABLES}
-template <class T, class...> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
+template <class T, class... D> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> unique_ptr(A &&...);
+    ~unique_ptr() {{
+        {_NAMESPACE}::unmade<typename {_NAMESPACE}::bare<T>::type>(0);
+        int each[] = {{0, (deleted<D>(0), 0)...}};
+    }}
+    template <class F> static auto deleted(int) -> decltype((void)(*(F *)0)((T *)0)) {{ (*(F *)0)((T *)0); }}
+    template <class F> static void deleted(long) {{}}
     long storage[1];
 }};
 template <class T> struct shared_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> shared_ptr(A &&...);
+    ~shared_ptr() {{ {_NAMESPACE}::unmade<typename {_NAMESPACE}::bare<T>::type>(0); }}
     long storage[2];
 }};
 {_many("template <class T, class... A>", "unique_ptr<T>", f" make_unique(A &&...a) {{ {_MAKES} }}")}
@@ -193,11 +216,23 @@ extern {_NAMESPACE}::anything endl, flush, fixed, boolalpha, hex, dec;
 using exception = {_NAMESPACE}::problem; using runtime_error = exception; using logic_error = exception;
 using invalid_argument = exception; using out_of_range = exception; using domain_error = exception;
 using bad_alloc = exception; using length_error = exception; using overflow_error = exception;
+struct thread {{
+    template <class... A> thread(A &&...a) {{ {_NAMESPACE}::run(0, a...); }}
+    void join(), detach(), swap(thread &); bool joinable() const;
+    static unsigned hardware_concurrency();
+    long storage[1];
+}};
+using jthread = thread;
+enum class launch {{ async = 1, deferred = 2 }};
+template <class... A> {_NAMESPACE}::anything async(launch, A &&...a) {{ {_NAMESPACE}::run(0, a...); return {{}}; }}
+template <class... A> {_NAMESPACE}::anything async(A &&...a) {{ {_NAMESPACE}::run(0, a...); return {{}}; }}
+template <class I, class F> void for_each(I i, I, F f) {{ f(*i); }}
+template <class P, class I, class F> void for_each(P &&, I i, I, F f) {{ f(*i); }}
 struct mutex {{ void lock(), unlock(); }};
 struct recursive_mutex {{ void lock(), unlock(); }};
 struct shared_mutex {{ void lock(), unlock(), lock_shared(), unlock_shared(); }};
 struct once_flag {{}};
-template <class... A> void call_once(A &&...);
+template <class... A> void call_once(once_flag &, A &&...a) {{ {_NAMESPACE}::run(0, a...); }}
 template <class...> struct shared_lock {{ template <class... A> shared_lock(A &&...); void lock(), unlock(); }};
 template <class...> struct lock_guard {{ template <class... A> lock_guard(A &&...); }};
 template <class...> struct unique_lock {{ template <class... A> unique_lock(A &&...); void lock(), unlock(); }};
@@ -224,7 +259,8 @@ template <class T> T *raw_pointer_cast(device_ptr<T>);
 template <class T> T *raw_pointer_cast(T *);
 template <class T, class...> struct device_vector : {_NAMESPACE}::sequence<T> {{
     template <class... A> device_vector(A &&...);
-    device_ptr<T> data() const, begin() const, end() const;
+    device_ptr<T> data(), begin(), end();
+    device_ptr<const T> data() const, begin() const, end() const;
 }};
 template <class T, class...> struct host_vector : {_NAMESPACE}::sequence<T> {{
     template <class... A> host_vector(A &&...);

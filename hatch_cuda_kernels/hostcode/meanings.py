@@ -10,6 +10,7 @@ what a function template, a macro or a dispatch over tensor types around it is u
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -32,6 +33,8 @@ _LANGUAGE = frozenset(
     """.split()
 )
 _INTEGERS = frozenset("int unsigned long auto size_t int32_t uint32_t int64_t uint64_t uint std".split())
+_INTS = frozenset({"int", "int32_t", "auto"})
+_ARITHMETIC = frozenset("+ - * / % ( )".split())
 _DISPATCHED = "scalar_t"
 """The type that a dispatch over tensor types gives to the code inside it."""
 _TENSOR_TYPES = {
@@ -77,6 +80,12 @@ class Meanings:
         """Name -> the namespaces in which the files declare it."""
         self._spaces: dict[str, set[tuple[str, ...]]] = {}
         """Name of a namespace -> the namespaces in which the files open it."""
+        self.brought: dict[str, set[str]] = {}
+        """Names of using-declarations -> the words that qualify them there."""
+        self.renamed: set[str] = set()
+        """Other names of namespaces."""
+        self._untyped: set[str] = set()
+        """Names of templates with a parameter that takes a value of any type."""
         self._members: set[str] = set()
         self._templates: dict[str, list[tuple[File, Declaration]]] = {}
         """Name -> the function templates of the host of that name."""
@@ -86,6 +95,7 @@ class Meanings:
         for file in files:
             for declaration in file.parser.declarations:
                 self._take(file, declaration)
+            self._take_other_names(file.parser.tokens)
 
     def of(self, site: Site) -> list[tuple[str, ...]]:
         """Every list of arguments that the arguments at a place stand for."""
@@ -108,6 +118,11 @@ class Meanings:
             and all(self._spelled(part, site, {}, _DEEPEST) is not None for part in site.arguments)
         )
 
+    @staticmethod
+    def is_literal(site: Site) -> bool:
+        """Whether the arguments at a place are types of the language and numbers."""
+        return all(t.kind != WORD or t.text in _LANGUAGE for part in site.arguments for t in part)
+
     def _take(self, file: File, declaration: Declaration) -> None:
         path = file.paths[declaration]
         for depth, space in enumerate(path):
@@ -123,8 +138,22 @@ class Meanings:
             self._members.add(declaration.name)
         elif declaration.kind in ("function", "variable", "class", "alias") and declaration.name:
             self._declared.setdefault(declaration.name, set()).add(path)
+            head = file.parser.tokens[declaration.first : declaration.name_at] if declaration.template else ()
+            if any(token.text == "auto" for token in head):
+                self._untyped.add(declaration.name)
             if declaration.kind == "function" and declaration.template and not declaration.device:
                 self._templates.setdefault(declaration.name, []).append((file, declaration))
+
+    def _take_other_names(self, tokens: Sequence[Token]) -> None:
+        """Take in using-declarations, `using a::b;`, and other names of namespaces, in blocks as well."""
+        for index, token in enumerate(tokens[:-2]):
+            if token.text == "namespace" and tokens[index + 2].text == "=":
+                self.renamed.add(tokens[index + 1].text)
+            elif token.text == "using":
+                words = [t.text for t in itertools.takewhile(lambda t: t.text not in ";={", tokens[index + 1 :])]
+                for one, sign, other in zip(words, words[1:], words[2:], strict=False):
+                    if sign == "::" and words[0] != "namespace":
+                        self.brought.setdefault(other, set()).add(one)
 
     def leading_to(self, declaration: Declaration) -> frozenset[str]:
         """Names of the function templates of the host that lead to one of them, with its own."""
@@ -280,12 +309,16 @@ class Meanings:
     def _spelled(self, part: Sequence[Token], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
         """One argument as it is written at the end of the source; None where it may mean something else there."""
         words: list[str] = []
+        signed = len(part) > 1 and not site.file.macro and any(token.text == "-" for token in part)
+        if (signed and any(token.text in bound for token in part)) or _measures_host_type(part):
+            return None  # of what type the difference is, the text does not tell; how large, the host's library
         for index, token in enumerate(part):
             before = part[index - 1].text if index else ""
             if token.kind == STRING or token.text == "#":
                 return None
             if token.kind != WORD or token.text in _LANGUAGE or before in ("::", ".", "->"):
-                words.append(token.text)
+                twice = bool(words) and before == token.text and part[index - 1].end == token.start
+                words[-1:] = [words[-1] + token.text] if twice else [*words[-1:], token.text]
                 continue
             name = token.text
             self._patience -= 1
@@ -293,21 +326,26 @@ class Meanings:
             if name in bound:
                 spelled = bound[name]
             else:
-                spelled = self._space(name, site) if qualifies else self._name(name, site, bound, depth)
+                alone = len(part) == 1 and site.file.parser.tokens[site.at].text not in self._untyped
+                spelled = self._space(name, site) if qualifies else self._name(name, site, bound, depth, alone=alone)
             if spelled is None or self._patience < 0:
                 return None
             words.append(spelled)
         return _joined(words)
 
-    def _name(self, name: str, site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
+    def _name(
+        self, name: str, site: Site, bound: Mapping[str, str | None], depth: int, *, alone: bool = False
+    ) -> str | None:
         if name in self.surroundings.macros:
             return name if name in self._fixed_macros else None
         local = self._locals(site, name)
         if local is not None:
-            return self._constant(local, site, bound, depth)
+            return self._constant(local, site, bound, depth, alone=alone)
         if name in self._members or name == _DISPATCHED:
             return None
         paths = self._declared.get(name)
+        if not self.brought.get(name, set()) <= {path[-1] if path else "" for path in paths or ()}:
+            return None
         if paths is None:
             # The language's, the toolkit's or nobody's, which the compiler knows; or one of a block that a macro opens.
             return None if name in self._of_macros else name
@@ -316,8 +354,10 @@ class Meanings:
         (path,) = paths
         return "::".join((*path, name))
 
-    def _space(self, name: str, site: Site) -> str:
+    def _space(self, name: str, site: Site) -> str | None:
         """A namespace that a name begins with, as it is called outside of all; as it stands where none here is."""
+        if name in self.renamed:
+            return None
         around, parents = site.around, self._spaces[name]
         here = site.file.paths[around] if around is not None and not site.file.macro else ()
         found = (here[:depth] for depth in range(len(here), -1, -1) if here[:depth] in parents)
@@ -342,8 +382,14 @@ class Meanings:
         """Names that bodies of macros may declare."""
         return frozenset(name for file in self.files if file.macro for name in _own_names(file))
 
-    def _constant(self, places: list[int], site: Site, bound: Mapping[str, str | None], depth: int) -> str | None:
-        """The value of an integral constant, or the type of an alias, that the function around a place declares."""
+    def _constant(
+        self, places: list[int], site: Site, bound: Mapping[str, str | None], depth: int, *, alone: bool
+    ) -> str | None:
+        """The value of an integral constant, or the type of an alias, that the function around a place declares.
+
+        One of another type than `int` only where it stands `alone`, as what a parameter of some type is given, and is a
+        literal: its text does not have its type.
+        """
         around, parser = site.around, site.file.parser
         if len(places) != 1 or around is None or depth == 0 or places[0] > site.at:
             return None
@@ -363,13 +409,27 @@ class Meanings:
             return self._spelled(value, site, bound, depth - 1)
         if not set(head) & {"const", "constexpr"} or set(head) - {"const", "constexpr", "static", "::"} - _INTEGERS:
             return None
-        numbers = [token.text.lower() for token in value if token.kind == NUMBER]
-        if any(set(number) & set(".'") for number in numbers) or any(t.text in (",", "{") for t in value):
+        literal = len(value) == 1 and value[0].kind == NUMBER and not set(value[0].text) & set(".'")
+        if not (literal and alone) and not (set(head) & _INTS and all(map(_is_of_int, value))):
             return None
-        if not numbers and any(token.text not in bound for token in value):
+        if not any(token.kind == NUMBER for token in value) and any(token.text not in bound for token in value):
             return None  # what kind of number the name stands for, the text does not tell
         spelled = self._spelled(value, site, bound, depth - 1)
         return f"({spelled})" if spelled is not None and len(value) > 1 else spelled
+
+
+def _is_of_int(token: Token) -> bool:
+    """Whether a token is of an expression that is an `int` where all names in it are."""
+    if token.kind == NUMBER:
+        literal = re.fullmatch(r"0[xX][0-9a-fA-F]+|0|[1-9]\d*", token.text)
+        return bool(literal) and int(token.text, 0) < 2**31
+    return token.text in _ARITHMETIC or (token.kind == WORD and token.text not in _LANGUAGE)
+
+
+def _measures_host_type(part: Sequence[Token]) -> bool:
+    """Whether an argument asks for the size of a type of the C++ library, which is another one in device code."""
+    texts = {token.text for token in part}
+    return "std" in texts and not texts.isdisjoint({"sizeof", "alignof"})
 
 
 def _heads(parser: Parser, declaration: Declaration) -> list[tuple[str, list[Token]]]:

@@ -22,6 +22,9 @@ from .tokens import DEFINE, DIRECTIVE, WORD
 __all__ = ["Mention", "has_made_kernels", "is_kernel", "mentions"]
 
 _GLOBAL = "__global__"
+_BEFORE_VALUES = frozenset("( , = & { ? : return".split())
+_AFTER_VALUES = frozenset(") , ; } ? :".split())
+"""What stands around a kernel that is handed on, as in `Function table[] = {fill, copy};`."""
 _MOST = 512
 """Expressions taken from one compile at most."""
 
@@ -42,6 +45,8 @@ class Mention(NamedTuple):
     """First and last line of the function around it, where that is no template."""
     certain: bool = True
     """Whether the expressions are all that it asks for."""
+    literal: bool = True
+    """Whether no name stands in the arguments, which could mean another thing there than the text shows."""
     loose: bool = False
     """Whether it is a launch of which the text does not tell the kernel, since macros make one of the two."""
     through: frozenset[str] = frozenset()
@@ -143,13 +148,16 @@ class _Kernel:
     paths: set[tuple[str, ...]] = field(default_factory=set)
     """The namespaces that they are in."""
     required: int | None = None
-    """How many arguments an instance has at least."""
+    """How many arguments tell an instance: what has a default may be deduced, and so may more of a pack."""
 
     def add(self, file: File, declaration: Declaration) -> None:
         self.paths.add(file.paths[declaration])
         if found := parameters(file.parser, declaration):
-            required = sum(1 for parameter in found if not parameter.default and not parameter.pack)
-            self.required = required if self.required is None else min(required, self.required)
+            taken = {token.text for token in file.parser.tokens[declaration.name_at : declaration.head_end]}
+            told = [n for n, each in enumerate(found, 1) if not each.default or each.name in taken]
+            required = max(told, default=0) + any(each.pack and each.name in taken for each in found) * _MOST
+            required -= sum(1 for each in found if each.pack and each.name not in taken)
+            self.required = required if self.required is None else max(required, self.required)
 
 
 def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Mention]:
@@ -163,7 +171,7 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
             first = site.at
             while first > 1 and parser.tokens[first - 1].text == "::" and parser.tokens[first - 2].kind == WORD:
                 first -= 2
-            name = _qualified(file, first, site.at, kernels)
+            name = _qualified(file, first, site.at, kernels, meanings)
             whole = bool(site.arguments) and len(site.arguments) >= (kernels[parser.tokens[site.at].text].required or 0)
             found = meanings.of(site) if name is not None and whole else []
             total += len(found)
@@ -177,7 +185,8 @@ def _mentions(meanings: Meanings, kernels: Mapping[str, _Kernel]) -> Iterator[Me
                 tuple(f"{name}<{', '.join(each)}>" for each in found) if total <= _MOST else (),
                 file.seen(site.at),
                 _lines(file, around),
-                whole and meanings.is_plain(site),
+                name is not None and whole and meanings.is_plain(site),
+                meanings.is_literal(site),
                 through=through,
                 wanted=not through.isdisjoint(meanings.wanted),
             )
@@ -195,15 +204,19 @@ def _asked(file: File, kernels: Collection[str]) -> Iterator[Site]:
     for index, token in enumerate(tokens[1:-1], 1):
         if token.text in kernels:
             before, after = tokens[index - 1].text, tokens[index + 1].text
-            handed = before in ("(", ",", "=", "&") and after in (")", ",", ";")
+            handed = before in _BEFORE_VALUES and after in _AFTER_VALUES
             if after == "<<<" or (handed and token.text not in file.variables):
                 yield Site(file, index, index, [])
 
 
-def _qualified(file: File, first: int, last: int, kernels: Mapping[str, _Kernel]) -> str | None:
+def _qualified(file: File, first: int, last: int, kernels: Mapping[str, _Kernel], meanings: Meanings) -> str | None:
     """A kernel's name as it is written outside all namespaces; None where it could be one of several."""
     words = tuple(token.text for token in file.parser.tokens[first : last + 1] if token.kind == WORD)
     paths = kernels[words[-1]].paths
+    if first and file.parser.tokens[first - 1].text == "::" and len(paths) > 1:
+        return "::".join(words) if words[:-1] in paths else None
+    if len(paths) > 1 and (words[-1] in meanings.brought or not meanings.renamed.isdisjoint(words)):
+        return None
     around = file.around(first)
     here = file.paths[around] if around is not None else ()
     for depth in range(len(here), -1, -1):

@@ -9,6 +9,7 @@ import functools
 import re
 
 __all__ = [
+    "ATTRIBUTES",
     "AFTER_PARAMETERS",
     "CUSTOMIZATIONS",
     "DEVICE_MACRO",
@@ -25,6 +26,9 @@ __all__ = [
     "SPACES",
     "looks_misspelt",
 ]
+
+ATTRIBUTES = frozenset("__attribute__ __attribute __declspec alignas __align__ [".split())
+"""What lays out a class where it follows it: `struct S { ... } __attribute__((packed));`."""
 
 CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
 """Functions that CUDA's libraries, and loops over ranges, look up by the types of arguments."""
@@ -78,7 +82,7 @@ HOST_MEMBERS = {
 }
 """Namespace -> what it has on the host alone."""
 HOST_TYPES = re.compile(
-    r"FILE|DIR|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|cufft|nccl|nvml)[A-Z]\w*"
+    r"FILE|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|cufft|nccl|nvml)[A-Z]\w*"
     r"|curandGenerator_t"
 )
 
@@ -109,7 +113,7 @@ HOST_HEADERS = re.compile(
     |thrust/(?!(?:advance|complex|distance|functional|pair|tuple|version|zip_function)\.h|iterator/|type_traits/|detail/(?!vector_base\.h)).*
     |cub/(?:cub\.cuh|util_allocator\.cuh|device/.*)
     |(?:.*/)?\w+\.pb\.h|(?:\w+/)?(?:cblas\w*|lapacke?\w*|mkl\w*|openblas\w*|lmdb|leveldb/.*|hdf5\w*)\.h
-    |(?:any|charconv|codecvt|compare|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem
+    |(?:any|charconv|codecvt|condition_variable|coroutine|deque|execution|exception|experimental/.*|filesystem
       |format|forward_list|fstream|future|iomanip|ios|iosfwd|iostream|istream|list|locale|map|memory|memory_resource
       |mutex|new|ostream|print|queue|random|ranges|regex|scoped_allocator|set|shared_mutex|sstream|stack|stacktrace
       |stdexcept|stop_token|streambuf|string|strstream|syncstream|system_error|thread|typeindex|typeinfo|unordered_map

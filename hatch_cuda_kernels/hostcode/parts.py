@@ -13,9 +13,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .calls import OPERANDS, arguments_of
+from .calls import OPERANDS, arguments_of, taken_host_objects
 from .declarations import Declaration, Parser
-from .names import NOT_NAMES
+from .demands import demands_of, is_closed
+from .names import ATTRIBUTES, NOT_NAMES
 from .tokens import DIRECTIVE, INCLUDE, WORD
 from .verdicts import Verdicts, names_host_type
 
@@ -72,7 +73,7 @@ def parts_of(verdicts: Verdicts, made: Declaration) -> Shell | None:
         elif not _is_friend(parser, member):
             lost.update(_names(parser, member))
             closed |= _has_unknown_names(verdicts, member)
-        elif not _is_harmless_friend(parser, member, made.name):
+        elif not _is_harmless_friend(parser, member, made):
             return None
     colon = next((i for i in range(made.name_at, made.body) if parser.tokens[i].text == ":"), made.body)
     return Shell(parts, frozenset(lost), closed, colon)
@@ -105,6 +106,8 @@ def _last_of_part(verdicts: Verdicts, member: Declaration) -> int | None:
         if (member.kind == "class" and not member.name and "typedef" not in words) or _needs_host(parser, member):
             return None
         closed = parser.match[member.body]
+        if any(token.text in ATTRIBUTES for token in parser.tokens[closed : member.last]):
+            return None
         return member.last if "typedef" in words or not _has_words(parser, closed, member.last) else closed
     if names_host_type(parser, member.first, member.last):
         return None
@@ -207,11 +210,13 @@ def _is_friend(parser: Parser, member: Declaration) -> bool:
     return any(token.text == "friend" for token in parser.tokens[member.first : max(member.name_at, member.first + 1)])
 
 
-def _is_harmless_friend(parser: Parser, member: Declaration, name: str) -> bool:
+def _is_harmless_friend(parser: Parser, member: Declaration, made: Declaration) -> bool:
     """Whether what a class makes its friend is found by nothing: not by an argument of a type in the class either."""
     if member.kind != "function":
         return True
     if member.device or member.words & {"constexpr", "consteval"}:
         return False
-    taken = any(token.text == name for token in parser.tokens[member.name_at + 1 : member.head_end])
-    return taken or names_host_type(parser, member.first, member.head_end)
+    taken = is_closed(parser, made) and any(
+        demand.name == made.name and not demand.path for demand in demands_of(parser, member)
+    )
+    return taken or bool(taken_host_objects(parser, member))

@@ -52,12 +52,24 @@ _BY_STD_NAME = {
         bool_constant make_unsigned make_signed make_unsigned_t make_signed_t common_type common_type_t void_t
         underlying_type aligned_storage is_trivially_copyable conjunction disjunction negation
     """,
+    "concepts": "same_as derived_from convertible_to common_reference_with common_with integral signed_integral"
+    " unsigned_integral floating_point assignable_from swappable swappable_with destructible constructible_from"
+    " default_initializable move_constructible copy_constructible equality_comparable equality_comparable_with"
+    " totally_ordered totally_ordered_with movable copyable semiregular regular invocable regular_invocable predicate"
+    " relation equivalence_relation strict_weak_order",
     "utility": "pair make_pair declval exchange index_sequence make_index_sequence integer_sequence index_sequence_for",
 }
 _STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name in names.split()}
 
 _TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
-_MACROS = {"__asm__": "asm", "__extension__": "", "__volatile__": "volatile"}
+_MACROS = {
+    "__asm__": "asm",
+    "__extension__": "",
+    "__volatile__": "volatile",
+    "RAND_MAX": "2147483647",
+    "BUFSIZ": "8192",
+    "EOF": "(-1)",
+}
 _DRIVER_TYPES = {
     "CUdeviceptr": "typedef unsigned long long CUdeviceptr;",
     "CUtexObject": "typedef unsigned long long CUtexObject;",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +30,7 @@ from .passing import Passing
 from .sites import File, Parameter, parameters
 from .strangers import Name, expected, introduced, unknown
 from .surroundings import Surroundings
-from .tokens import DEFINE, DIRECTIVE, INCLUDE, WORD, code_of
+from .tokens import DEFINE, DIRECTIVE, INCLUDE, NUMBER, WORD, Token, code_of
 
 __all__ = ["Instance", "Probe", "as_nvcc_sees", "make_probe"]
 
@@ -75,7 +76,8 @@ _BODY_REPORT = re.compile(
     re.MULTILINE,
 )
 """What it says of an instance, and what first asks for it."""
-_VAGUE = (OF_PROBES, "<error-type>", re.escape(_CUT_SHORT), re.escape("**128-BIT"))
+_UNNAMED = re.compile(r"<unnamed>::(\w+)")
+_VAGUE = (OF_PROBES, "<unnamed>", "<error-type>", re.escape(_CUT_SHORT), re.escape("**128-BIT"))
 _SHOWN_ALIKE = (
     (r"\bint\b", re.compile(r"\bwchar_t\b|\bL[\"']")),
     (r"[\w>] \(", re.compile(r"\)\s*(?:const|volatile|noexcept|&&?)[\s\w&]*[>,)]")),
@@ -138,6 +140,8 @@ class Probe:
     """Template kernels whose names the text has, with their parameters."""
     declared: Collection[str]
     """Names that the files declare themselves."""
+    twins: Collection[str]
+    """Names of types that several of them have."""
     known: bytes = field(repr=False)
     """Declarations of what is known of libraries of the host."""
     introduced: set[Name]
@@ -265,19 +269,32 @@ class Probe:
         least = _LEAST.sub(lambda match: f"(-{int(match[1]) - 1}{match[2]}-1)", given.replace("__nv_bool", "bool"))
         _, *shown = _GIVEN.split(least)
         found: list[str] = []
+        left_out = 0
+        """How many of the last ones nobody gave."""
         for index, (name, value) in enumerate(zip(shown[::2], shown[1::2], strict=True)):
             head = heads[index] if heads and index < len(heads) else None
             typed = "auto" not in head.text if head is not None else not self._has_auto
-            if head is not None and not head.name and head.default and name == "<unnamed>":
-                break
-            value = value.replace("<unnamed>::", "")
+            unnamed = head is not None and not head.name and name == "<unnamed>"
+            if unnamed and head is not None and head.default and _is_default(value, head.default):
+                left_out += 1
+                found.append(value)
+                continue
+            left_out = 0
+            value = _UNNAMED.sub(lambda match: match[0] if match[1] in self.twins else match[1], value)
             if value.startswith("<") and value.endswith(">"):
                 value = value[1:-1]  # of a pack
             elif typed and (plain := _TYPED.fullmatch(value)):
                 value = plain["number"] or plain["small"] or "nullptr"  # the parameter has the type
             if value:
                 found.append(value)
-        return found
+        return found[: len(found) - left_out]
+
+
+def _is_default(value: str, default: Sequence[Token]) -> bool:
+    """Whether a parameter without a name has its default: one that is computed has a value for its own sake alone."""
+    texts = [token.text for token in default]
+    plain = all(token.kind == NUMBER or token.text in _PLAIN_DEFAULTS for token in default)
+    return "".join(texts) == value.replace(" ", "") if plain else value in _FORMAL
 
 
 def _in_full(found: Mapping[str, str | None]) -> str:
@@ -323,6 +340,7 @@ def make_probe(
     texts = dict(narrowed)
     kernels: dict[str, Sequence[Parameter]] = {}
     declared: set[str] = set()
+    types = Counter[str]()
     registering = 0
     for label, data in files.items():
         file = File(label, data.decode("latin-1"), surroundings)
@@ -330,6 +348,7 @@ def make_probe(
         gone = {(p.kind, p.line) for p in passed.get(label, ()) if p.kind in ("include", "macro")}
         for declaration in file.parser.declarations:
             declared.add(declaration.name)
+            types[declaration.name] += declaration.kind in ("class", "enum", "alias")
             if declaration.kind == "macro" and ("macro", file.parser.line(declaration.first)) in gone:
                 registering += 1
                 _rewrite_registration(file.parser, declaration, editor, registering)
@@ -351,7 +370,8 @@ def make_probe(
     shown = [code_of(texts[label].decode("latin-1")) for label in files]
     there = b"\n".join([known, *narrowed.values()]).decode("latin-1")
     missing = expected(shown, there, surroundings.namespaces)
-    return Probe(texts, kernels, declared, known, {name for name in missing if name[-1] not in declared})
+    twins = {name for name, count in types.items() if count > 1}
+    return Probe(texts, kernels, declared, twins, known, {name for name in missing if name[-1] not in declared})
 
 
 def _merged(known: Sequence[Parameter], heads: Sequence[Parameter]) -> Sequence[Parameter]:
@@ -407,8 +427,8 @@ def _rewrite_directives(parser: Parser, editor: Editor, absent: Collection[int])
     for index, token in enumerate(parser.tokens):
         if token.kind != DIRECTIVE:
             continue
-        if INCLUDE.match(token.text):
-            if parser.line(index) in absent:
+        if INCLUDE.match(token.text) or _SILENCES.search(token.text):
+            if parser.line(index) in absent or not INCLUDE.match(token.text):
                 editor.cut(index, index)
             continue
         plain = _CONFIGURATION.sub(lambda match: re.sub(r"[^\\\r\n]", " ", match[0]), token.text)
@@ -439,6 +459,11 @@ def _without_bodies(directive: str, surroundings: Surroundings) -> str:
 
 _PLAIN_HEAD = re.compile(r"\bclass\b|\btypename\b|=.*")
 _AUTO = re.compile(r"[<,(]\s*(?:decltype\s*\(\s*)?auto\b")
+_PLAIN_DEFAULTS = frozenset("- void int float double char short long unsigned signed bool true false".split())
+_SILENCES = re.compile(r"\bpragma\b[^\n]*diag_")
+"""What could keep the compiler from telling."""
+_FORMAL = frozenset("void int 0 1 bool true nullptr".split())
+"""What `std::enable_if_t<...>`, a pointer to it and their like come to."""
 _GIVEN = re.compile(r"(?:^|, )(\w+|<unnamed>|<auto-\d+>)=")
 """What stands before the value of a parameter."""
 _LEAST = re.compile(r"-(2147483648|9223372036854775808)(L*)\b")

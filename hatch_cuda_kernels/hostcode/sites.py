@@ -185,4 +185,5 @@ def declares(file: File, index: int) -> bool:
     pointed = before.text in ("*", "&") and (earlier.kind == WORD or earlier.text in (">", "*", "&"))
     unpacked = before.text == "[" and earlier.text in ("auto", "&")
     assigned = parser.is_at(index + 1, "=") and not parser.is_at(index + 2, "=")
+    assigned |= before.text in ("const", "constexpr", ",") and parser.is_at(index + 1, "{")
     return typed or pointed or unpacked or assigned or before.text in (">", "...")

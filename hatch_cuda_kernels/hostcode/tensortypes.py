@@ -26,7 +26,7 @@ _TYPES = {
     "Char": "int8_t",
     "Short": "int16_t",
     "Int": "int",
-    "Long": "_LONG_OF_TENSORS",
+    "Long": "int64_t",
     "Half": "c10::Half",
     "Float": "float",
     "Double": "double",
@@ -74,19 +74,12 @@ def _small(name: str) -> str:
     return _in_either(f"util/{name}.h", f"namespace c10 {{ {text} }}\n")
 
 
-_LONG = (
-    "#if __has_include(<c10/macros/Macros.h>)\n#define _LONG_OF_TENSORS int64_t\n#else\n"
-    "#define _LONG_OF_TENSORS long\n#endif\n"
-)
-"""64 bits are `long` with nvcc on Linux, and so in the names of instances; but where device code has the library's own
-functions, their `int64_t` is what NVRTC says that it is."""
 _DEVICE_TYPES = [
-    _LONG,
     _unless_there(
         "cstdint",
-        "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;\n"
+        "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;\n"
         "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned uint32_t;\n"
-        "typedef unsigned long long uint64_t;\n",
+        "typedef unsigned long uint64_t;\n",
     ),
     *map(_small, _SMALL),
     _in_either(
@@ -197,8 +190,8 @@ struct Tensor {{
     template <class T> const T *const_data_ptr() const;
     void *data_ptr() const, *mutable_data_ptr() const;
     const void *const_data_ptr() const;
-    _LONG_OF_TENSORS size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
-    _LONG_OF_TENSORS storage_offset() const;
+    int64_t size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
+    int64_t storage_offset() const;
     size_t nbytes() const, element_size() const, itemsize() const;
     signed char get_device() const;
     IntArrayRef sizes() const, strides() const;

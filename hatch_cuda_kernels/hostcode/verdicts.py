@@ -9,6 +9,7 @@ from functools import cached_property
 
 from .declarations import Declaration, Parser
 from .names import (
+    ATTRIBUTES,
     HOST,
     HOST_MACROS,
     HOST_MEMBERS,
@@ -283,6 +284,7 @@ class Verdicts:
             named
             and plain
             and any(token.kind == WORD for token in after)
+            and not any(token.text in ATTRIBUTES for token in after)
             and not set(before[: max(key, 0)]) - {"static"}
             and not parser.carries_space(closed, declaration.last)
         )
