@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from .errors import numbered
 from .installed import INSTALLED
 from .plan import CompileJob
+from .scanning import without_comments
 
 __all__ = ["caveats"]
 
@@ -25,6 +26,7 @@ _FLOATING = re.compile(r"(?:FLT|L?DBL)_")
 
 _OF_LIBCUXX = re.compile(r"cuda\s*::\s*std\s*::\s*(?:__\w+\s*::\s*)*")
 _WIDE = re.compile(rb"""(?<!\w)(?:u8|[uUL])(?:"(?:\\.|[^"\\\n\x80-\xff])*|'[^'\n\x80-\xff]*)[\x80-\xff]""")
+_LAID_OUT = re.compile(rb"\}\s*__attribute__\s*\(\(\s*(?:__)?(?:packed|aligned)")
 _MOVED = re.compile(
     rb"namespace cuda \{ namespace std \{ template\s*<[^{}]*?\b(?:struct|class)\s+(tuple_size|tuple_element|is_\w+)"
 )
@@ -49,12 +51,28 @@ def caveats(
             aside,
             6,
         )
+    counted = [place for label, text in own.items() for place in _counted(label, text)]
+    if counted:
+        yield numbered(
+            f"{job}: NVRTC does not know __COUNTER__, and takes it for a name; where kernels depend on it, write "
+            "__LINE__:",
+            counted,
+            6,
+        )
     letters = [_place(label, text, match) for label, text in own.items() for match in _WIDE.finditer(text)]
     if letters:
         yield numbered(
             f'{job}: NVRTC takes each byte of u8"...", u"...", U"..." and L"..." for a letter, and nvcc reads UTF-8; '
             "write letters beyond ASCII as \\u escapes:",
             letters,
+            6,
+        )
+    behind = [_place(label, text, match) for label, text in own.items() for match in _LAID_OUT.finditer(text)]
+    if behind:
+        yield numbered(
+            f"{job}: NVRTC does not heed an attribute after the braces of a class, which nvcc lays out by it; write "
+            "struct __attribute__((...)) name:",
+            behind,
             6,
         )
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
@@ -114,6 +132,20 @@ def _place(label: str, text: bytes, match: re.Match[bytes]) -> str:
     """Where something stands in a file."""
     line = text.count(b"\n", 0, match.start()) + 1
     return f"{label}({line})"
+
+
+_DEFINES = re.compile(rb"[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)")
+_DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)(?:\\\r?\n|[^\n])*", re.MULTILINE)
+
+
+def _counted(label: str, text: bytes) -> Iterator[str]:
+    """Where code names the macro that counts its uses, or one whose text has it."""
+    if b"__COUNTER__" not in text:
+        return
+    defined = (_DEFINES.match(each) for each in _DIRECTIVE.findall(text) if b"__COUNTER__" in each)
+    names = [rb"\w*__COUNTER__", *(rb"\b%s\b" % match[1] for match in defined if match is not None)]
+    code = _DIRECTIVE.sub(lambda each: re.sub(rb"[^\n]", b" ", each[0]), without_comments(text))
+    yield from (_place(label, code, match) for match in re.finditer(b"|".join(names), code))
 
 
 def _limits_of_small_floats(label: str, text: bytes, expressions: Collection[str]) -> Iterator[str]:

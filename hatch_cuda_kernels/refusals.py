@@ -96,10 +96,17 @@ def check_customizations(job: CompileJob, problems: Sequence[str]) -> None:
 
 
 _NO_ADDRESS = "no_unique_address"
+_PACKED = re.compile(r'unknown attribute "gnu::(?:packed|aligned|__packed__|__aligned__)"')
 
 
 def check_attributes(job: CompileJob, image: CompiledImage, files: Mapping[str, PassedOver]) -> None:
     """Refuse an image where the compiler does not know an attribute that lays classes out."""
+    packed = [warning for warning in image.warnings if _PACKED.search(warning)]
+    if packed:
+        raise CompilationError(
+            f"{job}: {job.unit.source} has attributes that NVRTC does not know and nvcc lays classes out by; write "
+            "__attribute__((packed)) or alignas:\n" + "\n".join(packed)
+        )
     unknown = any(f'unknown attribute "{_NO_ADDRESS}"' in warning for warning in image.warnings)
     silent = any(name.startswith(("disable-warnings", "diag-")) for name in job.unit.options)
     old = job.unit.options.get("std", "c++17") in ("c++03", "c++11", "c++14", "c++17")

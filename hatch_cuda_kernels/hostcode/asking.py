@@ -48,7 +48,6 @@ _KEPT = frozenset(
     """.split()
 ) | {*SPACES, HOST}
 """What stays as the author wrote it: keywords that are macros to the compilers, and what tells of the place or time."""
-_COUNTED = "__COUNTER__"
 _PLACED = frozenset({"__LINE__", "assert"})
 """What depends on the line of a use; one on several lines has no single one."""
 _CODE = frozenset("{ } ; <<<".split())
@@ -264,7 +263,7 @@ class Inquiry:
         if not (brings or (not inside and (first or not words.isdisjoint(_CODE)))):
             return None
         spread = "\n" in parser.text[span[0].start : span[-1].end]
-        if any(token.kind == DIRECTIVE for token in span) or _COUNTED in words:
+        if any(token.kind == DIRECTIVE for token in span):
             return None
         if (spread and not words.isdisjoint(_PLACED)) or self._dependence.is_dependent(words):
             return None

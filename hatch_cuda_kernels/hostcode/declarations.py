@@ -20,6 +20,7 @@ __all__ = ["Declaration", "Parser", "global_variables", "parsed"]
 _ENDS = frozenset("{};")
 _ATTRIBUTES = frozenset("nodiscard maybe_unused deprecated noreturn __attribute__ __declspec inline __inline__".split())
 """Words of which a macro on a line of its own belongs to what follows it."""
+_ATTRIBUTES = frozenset({"__attribute__", "__attribute"})
 _KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -344,7 +345,8 @@ class Parser(Brackets):
             spaces = self.surroundings.spaces
             made.device = any(token.text in spaces for token in tokens[first : made.last])
         if made.parent is not None and made.kind == "function" and made.name == made.parent.name:
-            inside = [token.text for token in tokens[made.name_at + 1 : made.head_end]]
+            closed = self.match.get(self.next_of(made.name_at), made.head_end)
+            inside = [token.text for token in tokens[made.name_at + 1 : closed]]
             made.copies = made.name in inside and "&" in inside
 
     def _pointed(self, opened: int, closed: int) -> int:
@@ -357,6 +359,15 @@ class Parser(Brackets):
                 return index + 1
             index += 1
         return start
+
+    def attributes_end(self, made: Declaration) -> int:
+        """The last token of a class or enumeration with the attributes that follow its braces, or macros for them."""
+        tokens, macros = self.tokens, self.surroundings.macros
+        index = self.match[made.body]
+        while not _ATTRIBUTES.isdisjoint({tokens[index + 1].text, *macros.get(tokens[index + 1].text, ())}):
+            index += 1
+            index = self.match.get(index + 1, index) if self.is_at(index + 1, "(") else index
+        return index
 
     def _only_declares(self, first: int, last: int) -> bool:
         """Whether a declaration that has the key of a class or an enumeration gives nothing but a type."""

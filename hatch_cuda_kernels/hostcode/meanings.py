@@ -302,7 +302,7 @@ class Meanings:
         named = words | {token.text.removeprefix("k") for token in head}
         found = {name for name in _TENSOR_TYPES if name in named}
         for word, names in _DISPATCHES.items():
-            if any(f"_{word}" in dispatch for dispatch in dispatches):
+            if any(f"_{word}" in dispatch.replace("_REDUCED_FLOATING", "_REDUCED") for dispatch in dispatches):
                 found.update(names)
         return sorted(found)
 

@@ -9,7 +9,6 @@ import functools
 import re
 
 __all__ = [
-    "ATTRIBUTES",
     "AFTER_PARAMETERS",
     "CUSTOMIZATIONS",
     "DEVICE_MACRO",
@@ -26,9 +25,6 @@ __all__ = [
     "SPACES",
     "looks_misspelt",
 ]
-
-ATTRIBUTES = frozenset("__attribute__ __attribute __declspec alignas __align__ [".split())
-"""What lays out a class where it follows it: `struct S { ... } __attribute__((packed));`."""
 
 CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
 """Functions that CUDA's libraries, and loops over ranges, look up by the types of arguments."""

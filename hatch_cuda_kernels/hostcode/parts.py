@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from .calls import OPERANDS, arguments_of, taken_host_objects
 from .declarations import Declaration, Parser
 from .demands import demands_of, is_closed
-from .names import ATTRIBUTES, NOT_NAMES
+from .names import NOT_NAMES
 from .tokens import DIRECTIVE, INCLUDE, WORD
 from .verdicts import Verdicts, names_host_type
 
@@ -105,10 +105,8 @@ def _last_of_part(verdicts: Verdicts, member: Declaration) -> int | None:
     if member.kind in ("class", "enum") and member.body >= 0:
         if (member.kind == "class" and not member.name and "typedef" not in words) or _needs_host(parser, member):
             return None
-        closed = parser.match[member.body]
-        if any(token.text in ATTRIBUTES for token in parser.tokens[closed : member.last]):
-            return None
-        return member.last if "typedef" in words or not _has_words(parser, closed, member.last) else closed
+        closed = parser.attributes_end(member)
+        return member.last if "typedef" in words or not _has_words(parser, closed + 1, member.last) else closed
     if names_host_type(parser, member.first, member.last):
         return None
     static = "static" in words and not (member.kind == "variable" and member.device)

@@ -26,6 +26,7 @@ from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
+_CLASSES = frozenset("class struct union enum".split())
 _OF_ONE = frozenset(f"operator{sign}" for sign in ("!", "~"))
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
 
@@ -166,6 +167,9 @@ class Pass:
             self._erase(declaration, editor)
             if declaration.first in retouched:
                 self._retouch(declaration, editor)
+        for declaration in parser.declarations:
+            if declaration.kind in ("class", "enum") and declaration.body >= 0:
+                self._move_attributes(declaration, editor)
         for index in dropped:
             editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
@@ -298,10 +302,19 @@ class Pass:
         parser = self.parser
         if parser.is_at(declaration.first, "static"):
             editor.cut(declaration.first, declaration.first)
-        closed = parser.match[declaration.body]
+        closed = parser.attributes_end(declaration)
         editor.cut(closed + 1, declaration.last - 1)
         names = [name for name in parser.declared_names(declaration) if name != declaration.name]
         self.passed.append(Passing(parser.line(closed), "variable", ", ".join(names) or "(unnamed)"))
+
+    def _move_attributes(self, declaration: Declaration, editor: Editor) -> None:
+        """Put the attributes of a class after `struct`: NVRTC does not heed them after what is in braces."""
+        parser = self.parser
+        closed, last = parser.match[declaration.body], parser.attributes_end(declaration)
+        keys = (i for i in range(declaration.specifiers, declaration.body) if parser.tokens[i].text in _CLASSES)
+        if last > closed and (key := next(keys, None)) is not None:
+            editor.insert(key + 1, " ".join(token.text for token in parser.tokens[closed + 1 : last + 1]))
+            editor.cut(closed + 1, last)
 
     @staticmethod
     def _leaves_shell(declaration: Declaration, shells: Mapping[int, Left], whole: Collection[int]) -> bool:

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from .declarations import Declaration, Parser
 from .names import (
-    ATTRIBUTES,
     HOST,
     HOST_MACROS,
     HOST_MEMBERS,
@@ -274,7 +273,7 @@ class Verdicts:
         parser, tokens = self.parser, self.parser.tokens
         if declaration.parent is not None or declaration.template or declaration.body < 0:
             return False
-        closed = parser.match[declaration.body]
+        closed = parser.attributes_end(declaration)
         before = [token.text for token in tokens[declaration.first : declaration.body]]
         key = next((index for index, text in enumerate(before) if text in ("struct", "class", "union", "enum")), -1)
         after = tokens[closed + 1 : declaration.last]
@@ -284,7 +283,6 @@ class Verdicts:
             named
             and plain
             and any(token.kind == WORD for token in after)
-            and not any(token.text in ATTRIBUTES for token in after)
             and not set(before[: max(key, 0)]) - {"static"}
             and not parser.carries_space(closed, declaration.last)
         )
