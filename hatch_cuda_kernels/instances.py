@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .advice import macros_of_libraries
@@ -26,6 +26,7 @@ _INSTANTIATION = re.compile(
 )
 _GIVEN = re.compile(r"(?:^|(?<=,))(?:\w+|<unnamed>|<auto-\d+>)=|(?<=\d)[UL]+\b")
 """What stands around the value of a parameter."""
+_UNKNOWN = re.compile(r'is undefined|name followed by "::"|has no member')
 _SHOWN = 12
 
 
@@ -40,6 +41,8 @@ class Instances:
     """Whether the author lists instances, so that none is taken."""
     made: bool = False
     """Whether macros make template kernels, whose names the text does not tell."""
+    told_only: frozenset[str] = frozenset()
+    """Those of `taken` that the compiler spells, and no text."""
     complete: bool = False
     """Whether the compiler told all of them, and so none that it knows nothing of is asked for."""
     vague: frozenset[tuple[str, int, str]] = frozenset()
@@ -95,8 +98,21 @@ class Instances:
         every = [text for mention in mentions for text in mention.expressions]
         every += [text for those in found.values() for text in those]
         taken = list(dict.fromkeys(map(squeeze_name, every)))
+        written = {squeeze_name(text) for mention in self.mentions for text in mention.expressions}
         vague = frozenset(mention.place for mention in mentions if not mention.certain and probe.asks_in_vain(mention))
-        return dataclasses.replace(self, mentions=mentions, taken=taken, vague=vague, complete=probe.complete)
+        return dataclasses.replace(
+            self,
+            mentions=mentions,
+            taken=taken,
+            vague=vague,
+            told_only=frozenset(taken) - written,
+            complete=probe.complete,
+        )
+
+    def without_twins(self, kernels: Mapping[str, str]) -> dict[str, str]:
+        """Kernels by their names, each with its symbol, without what the compiler calls otherwise than the files do."""
+        written = {symbol for name, symbol in kernels.items() if name not in self.told_only}
+        return {name: symbol for name, symbol in kernels.items() if name not in self.told_only or symbol not in written}
 
     def refuse(self, log: str, *, others: bool = False) -> bool:
         """Let go of the expressions that the compiler complains of; whether there were any.
@@ -155,7 +171,7 @@ class Instances:
         lines: dict[str, None] = {}
         for mention in self.mentions:
             asked = [squeeze_name(text) for text in mention.expressions]
-            missing = [text for text in asked if text not in self.taken and not self.complete]
+            missing = [text for text in asked if text not in self.taken and not self._is_nowhere(text)]
             here, vague = mention.label == job.unit.source, mention.place in self.vague
             unknown = vague or not (asked or mention.certain)
             known = here or vague or mention.function != (0, 0)
@@ -167,6 +183,11 @@ class Instances:
         headline = f"{job}: instances of kernels that host code asks for and that are not compiled; list in "
         headline += "name-expressions those that are loaded:"
         return [numbered(headline, lines, _SHOWN) + self._macros(job.unit)]
+
+    def _is_nowhere(self, text: str) -> bool:
+        """Whether an instance has a name that is unknown, though the compiler understood all: it stands in code that
+        is left out."""
+        return self.complete and bool(_UNKNOWN.search(self.refused.get(text, "")))
 
     def _causes(self, missing: Sequence[str]) -> str:
         """What the compiler says of expressions that it refuses, each cause once."""

@@ -319,7 +319,8 @@ class _Trial:
         while True:
             try:
                 shown = dataclasses.replace(shown, expressions=tuple(self.instances.taken))
-                self.image = compile_shown(self.job, self.space, shown)
+                image = compile_shown(self.job, self.space, shown)
+                self.image = dataclasses.replace(image, kernels=self.instances.without_twins(image.kernels))
             except RefusalError as error:
                 if is_read_after_all(error.log):
                     raise _ReadAfterAllError from None

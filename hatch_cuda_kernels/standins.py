@@ -387,6 +387,14 @@ _LIMITS = {
     "ULLONG_MAX": "18446744073709551615ull",
 }
 
+
+def _limits() -> str:
+    """`cuda/std/climits` with the values of `limits.h`, which may be there already: libcu++'s are of other types."""
+    names = [*_LIMITS, "LONG_MAX"]
+    undefined = "".join(f"#undef {name}\n" for name in names)
+    return f"{undefined}#include_next <cuda/std/climits>\n{undefined}{_macros(_LIMITS)}{_LONG_MAX}"
+
+
 _FLOAT = {
     "FLT_RADIX": "2",
     "FLT_MANT_DIG": "24",
@@ -524,7 +532,10 @@ def _integers() -> str:
     lines += ["#endif", "#include_next <cuda/std/cstdint>", f"#if defined({_AS_NVCC}) && !defined(_WIN32)"]
     lines += [f"#undef {name}" for name in _LONGS]
     lines += [f"typedef {'unsigned long' if name[0] == 'u' else 'long'} {name};" for name in _LONGS]
-    lines += ["namespace cuda { namespace std {", *(f"using ::{name};" for name in _LONGS), "} }"]
+    using = [f"using ::{name};" for name in _LONGS]
+    opened, closed = "_CCCL_BEGIN_NAMESPACE_CUDA_STD", "_CCCL_END_NAMESPACE_CUDA_STD"
+    older, ended = "_LIBCUDACXX_BEGIN_NAMESPACE_STD", "_LIBCUDACXX_END_NAMESPACE_STD"
+    lines += [f"#ifdef {opened}", opened, *using, closed, "#else", older, *using, ended, "#endif"]
     for name, value in values.items():
         lines += [f"#undef {name.removesuffix('(c)')}", f"#define {name} {value}"]
     return "\n".join([*lines, "#endif", ""])
@@ -537,7 +548,7 @@ HIDDEN = {
     "cuda_fp16.hpp": "#include <cuda_fp16.h>\n",
     "thrust/detail/complex/stream.h": "",
     "cuda/std/cstdint": _integers(),
-    "cuda/std/climits": "#define _CCCL_CHAR_IS_UNSIGNED() ('\\xff' > 0)\n#include <limits.h>\n",
+    "cuda/std/climits": _limits(),
 }
 """Headers of the toolkit that NVRTC cannot read -> what is in them for the device. The first two it has built in; they
 undefine what they begin with. The third is for the host alone, and headers for both sides include it all the same. The

@@ -188,11 +188,11 @@ def test_own_limits_of_floating_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        ("std::variant<int> v;\nstd::string_view s;", [(1, "std::variant"), (2, "std::string_view")]),
         (
-            "void k(uint_fast16_t n, std::int_fast32_t m, ::int_fast16_t o, int_fast64_t p, my_int_fast16_t q);",
-            [(1, "uint_fast16_t"), (1, "int_fast32_t"), (1, "int_fast16_t")],
+            "struct D : public std::optional<int> {};\nstruct E : X, std::expected<int> {};\nstd::optional<int> o;",
+            [(1, "std::optional"), (2, "std::expected")],
         ),
-        ("cuda::std::int_fast16_t n; int_fast8_t m; // int_fast16_t", []),
         ("\nstruct P { char c; std::complex<float> z; };\nstd::complex<double> y;", [(2, "std::complex")]),
         ("typedef ::std :: tuple<int> T;\nstd::array<int, 0> a;", [(1, "std::tuple"), (2, "std::array<int, 0>")]),
         ("cuda::std::complex<float> z; ::cuda::std::tuple<int> t; std::array<int, 10> a; // std::complex", []),

@@ -105,7 +105,7 @@ def test_messages_point_into_the_file(tmp_path: Path) -> None:
 
 def test_headers_of_the_host_without_a_stand_in(tmp_path: Path) -> None:
     """Headers that have no stand-in, since libcu++ looks for them, or that C++ has from C; placement new needs none."""
-    names = "new version compare ranges scoped_allocator complex.h tgmath.h byteswap.h endian.h values.h".split()
+    names = "new version ranges scoped_allocator complex.h tgmath.h byteswap.h endian.h values.h".split()
     text = "".join(f"#include <{name}>\n" for name in names)
     text += "struct Cell { int a; __device__ explicit Cell(int v) : a(v) {} };\n"
     text += "__global__ void k(int *p) { Cell *cell = ::new (static_cast<void *>(p)) Cell(p[1]); p[2] = cell->a; }\n"

@@ -40,6 +40,7 @@ BODIES: dict[str, str] = {
         *d = std::sqrt(2) + std::pow(*d, 2) + std::floor(*d) + std::hypot(*d, 1) + std::pow(*f, *d) + M_PI + INFINITY;
         if (std::isnan(*f) || std::isinf(*d) || std::isfinite(*i) || std::signbit(*f)) *i = int(std::lround(*d));""",
     "math.h": "*d = sqrt(2) + fmax(1, 2.0) + M_SQRT2 + NAN + HUGE_VAL; *f = sinf(*f);",
+    "compare": "*i = (*i <=> 3) < 0 || 0 < (*f <=> 2.f) || std::is_gteq(*d <=> *f);",
     "complex": """
         std::complex<float> c(*f, 1.f); c = std::exp(c) * std::conj(c) + std::polar(1.f, 2.f);
         *f = std::abs(c) + std::norm(c) + c.real() + std::sqrt(*f); c = std::pow(c, 2.f); *f += std::arg(c);""",
@@ -159,7 +160,7 @@ def check_alone(root: Path, space: Workspace, header: str, arch: str) -> None:
     text = f"#include <{header}>\n" + function(header, 0)
     options = {"options": {"std": "c++20"}, "toolkit_headers": "auto", "arch": arch}
     assert compile_files(root, {"k.cu": text}, space, **options).kernels == {"k0": "k0"}
-    if header not in ("bit", "concepts", "numbers", "source_location", "expected"):
+    if header not in ("bit", "compare", "concepts", "numbers", "source_location", "expected"):
         assert compile_files(root, {"k.cu": text}, space, toolkit_headers="auto", arch=arch).kernels == {"k0": "k0"}
 
 

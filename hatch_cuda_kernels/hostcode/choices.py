@@ -8,14 +8,22 @@ nothing says that it is the same."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from .names import HOST_HEADERS
 from .tokens import DEFINE, DIRECTIVE, INCLUDE, Token, directive_name, tokenize
 
-__all__ = ["Uses", "as_chosen", "as_nvcc_chooses", "differing", "host_choices", "knows_nvrtc"]
+__all__ = [
+    "Uses",
+    "as_chosen",
+    "as_nvcc_chooses",
+    "differing",
+    "host_choices",
+    "kept_from_nvrtc",
+    "knows_nvrtc",
+]
 
 _OF_COMPILERS = r"""
     __NVCC__|__EDG__|__EDG_VERSION__|__RTTI|__CUDA_PREC_(?:DIV|SQRT)
@@ -26,7 +34,7 @@ _OF_COMPILERS = r"""
     |__SIZEOF_\w+__|__(?:U?INT|S?CHAR|SHRT|LONG|WCHAR|WINT|SIZE|PTRDIFF|SIG_ATOMIC|B?FLT|L?DBL|DEC)\w*__|__U?INT\w+_C
     |__STRICT_ANSI__|__FINITE_MATH_ONLY__|__ATOMIC_\w+|__(?:REGISTER|USER_LABEL)_PREFIX__|__HAVE_SPECULATION_SAFE_VALUE
     |_STDC_PREDEF_H|__STDCPP_THREADS__|__STDC_(?:IEC|ISO|UTF)_\w+|__cpp_(?:rvalue_reference|runtime_arrays|template_auto)
-    |__has_(?:(?:c_)?attribute|include_next)(?!\s*\()|__has_(?:builtin|(?:cpp_)?attribute)|__COUNTER__|__TIMESTAMP__|_Pragma
+    |__has_(?:(?:c_)?attribute|include_next)(?!\s*\()|__has_(?:builtin|cpp_attribute)|__COUNTER__|__TIMESTAMP__|_Pragma
 """
 """What the compilers themselves define, one and not the other; of the host's compiler, what it defines unasked: neither
 has `_MSC_VER`, `__clang__` or `__AVX__` on Linux."""
@@ -137,6 +145,33 @@ def differing(directive: str, *, as_written: bool = False) -> bool:
 def knows_nvrtc(directive: str) -> bool:
     """Whether it asks for NVRTC: then its author knows what each compiler takes."""
     return _KNOWS_NVRTC in directive
+
+
+_NOT_FOR_NVRTC = re.compile(
+    r"\s*(?:#|%:)\s*(?:ifndef\s+__CUDACC_RTC__|if\s*!\s*defined\s*\(?\s*__CUDACC_RTC__\s*\)?)\s*(?://.*)?"
+)
+_FOR_NVRTC = re.compile(
+    r"\s*(?:#|%:)\s*(?:ifdef\s+__CUDACC_RTC__|if\s+defined\s*\(?\s*__CUDACC_RTC__\s*\)?)\s*(?://.*)?"
+)
+
+
+def kept_from_nvrtc(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """First and last token of the arms that an author keeps from NVRTC: `#ifndef __CUDACC_RTC__`, and `#else` to the
+    contrary."""
+    found: list[tuple[int, int]] = []
+    open_arms: list[tuple[int, str]] = []
+    for index, token in enumerate(tokens):
+        name = directive_name(token.text) if token.kind == DIRECTIVE else None
+        if name in ("if", "ifdef", "ifndef"):
+            kind = "not" if _NOT_FOR_NVRTC.fullmatch(token.text) else "for" if _FOR_NVRTC.fullmatch(token.text) else ""
+            open_arms.append((index, kind))
+        elif name in ("else", "elif", "elifdef", "elifndef", "endif") and open_arms:
+            start, kind = open_arms.pop()
+            if kind == "not":
+                found.append((start, index))
+            if name != "endif":
+                open_arms.append((index, "not" if kind == "for" and name == "else" else ""))
+    return found
 
 
 class Uses:

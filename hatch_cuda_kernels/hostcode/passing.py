@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .calls import Signature, oddly_declared, signature_of, taken_host_objects
-from .choices import as_nvcc_chooses
+from .choices import as_nvcc_chooses, kept_from_nvrtc
 from .declarations import Declaration
 from .demands import Demand, demands_of, is_closed
 from .editing import Editor
@@ -82,6 +82,7 @@ class Pass:
         self.surroundings, self.verdicts = surroundings, Verdicts(self.parser)
         self.keep_includes, self.keep_names = keep_includes, keep_names
         self.passed: list[Passing] = []
+        self.kept_away = kept_from_nvrtc(self.parser.tokens)
 
     def run(
         self,
@@ -256,7 +257,7 @@ class Pass:
                 ", ".join(names) or "(unnamed)",
                 reason or "host code",
                 signature,
-                reached,
+                reached and not any(first < declaration.first < last for first, last in self.kept_away),
                 taken_host_objects(self.parser, declaration) if is_function else frozenset(),
                 self.parser.paths[declaration],
                 demands_of(self.parser, declaration) if is_function else (),

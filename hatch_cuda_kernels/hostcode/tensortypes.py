@@ -26,7 +26,7 @@ _TYPES = {
     "Char": "int8_t",
     "Short": "int16_t",
     "Int": "int",
-    "Long": "int64_t",
+    "Long": "long",
     "Half": "c10::Half",
     "Float": "float",
     "Double": "double",
@@ -190,8 +190,8 @@ struct Tensor {{
     template <class T> const T *const_data_ptr() const;
     void *data_ptr() const, *mutable_data_ptr() const;
     const void *const_data_ptr() const;
-    int64_t size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
-    int64_t storage_offset() const;
+    long size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
+    long storage_offset() const;
     size_t nbytes() const, element_size() const, itemsize() const;
     signed char get_device() const;
     IntArrayRef sizes() const, strides() const;

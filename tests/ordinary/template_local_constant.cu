@@ -1,5 +1,5 @@
 // Arguments that the launching function declares.
-// kernels: smooth<256, float>, smooth<(2*64), double>
+// kernels: smooth<256, float>, smooth<128, double>
 template <int THREADS, typename T>
 __global__ void smooth(T *x) {
     __shared__ T cache[THREADS];
