@@ -12,12 +12,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from jobs import KERNEL, compile_files
+from jobs import KERNEL, compile_alone, compile_files, make_job, write
 
+from hatch_cuda_kernels.caveats import caveats
 from hatch_cuda_kernels.cubin import read_cubin
 from hatch_cuda_kernels.errors import CompilationError
 from hatch_cuda_kernels.hostcode import host_choices, other_layouts
-from hatch_cuda_kernels.hostcode.choices import as_nvcc_chooses
+from hatch_cuda_kernels.hostcode.choices import as_nvcc_chooses, kept_from_nvrtc
+from hatch_cuda_kernels.hostcode.tokens import tokenize
 from hatch_cuda_kernels.nvrtc import workspace
 
 CODE = "#endif\n__device__ int used() { return FAST; }\n"
@@ -43,7 +45,7 @@ CODE = "#endif\n__device__ int used() { return FAST; }\n"
         ("#ifdef __GNUC__\nint a;\n#elif defined(__CUDACC_RTC__)\nint b;\n#endif\n", []),
         ("#if __SIZEOF_POINTER__ == 8\nint a;\n#endif\n", [(1, "__SIZEOF_POINTER__")]),
         ("#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\nint a;\n#endif\n", [(1, "__BYTE_ORDER__")]),
-        ("#ifdef RAND_MAX\nint a;\n#endif\n", [(1, "RAND_MAX")]),
+        ("#ifdef PATH_MAX\nint a;\n#endif\n", [(1, "PATH_MAX")]),
         ("#if __CUDA_ARCH__ >= 800 && defined(__cplusplus)\nint a;\n#endif\n", []),
         ("#ifdef __has_attribute\n#if __has_attribute(x)\n#endif\nint a;\n#endif\n", [(1, "__has_attribute")]),
         ("#if !defined (__COUNTER__)\nint a;\n#endif\n", [(1, "__COUNTER__")]),
@@ -231,6 +233,56 @@ def test_a_build_warns_of_other_types(tmp_path: Path) -> None:
         assert not compile_files(tmp_path, {"k.cu": plain}, space, toolkit_headers="auto").warnings
     assert "k.cu(3): std::complex" in layout
     assert "write cuda::std::" in layout
+
+
+SAID = {
+    "letters": ('__device__ auto s = u8"\u00e9"; // u8"\u00e9"', "reads UTF-8", 1),
+    "plain letters": ('__device__ const char *s = "\u00e9";', "", 0),
+    "an attribute behind": ("struct S { char c; int i; } __attribute__((packed));", "after the braces", 1),
+    "an attribute before": ("struct __attribute__((packed)) S { char c; int i; };", "", 0),
+    "a counter": ("#define N(a) a##__COUNTER__\n__device__ int N(a), b;", "__COUNTER__", 1),
+    "a counter in a macro alone": ("#define N(a) a##__COUNTER__\n// N(a)\n", "", 0),
+    "limits": ("__device__ __half h = std::numeric_limits<__half>::max();", "cuda::std::numeric_limits", 1),
+    "limits of a parameter": ("template <class T> __device__ T h = std::numeric_limits<T>::max();", "zero", 1),
+    "limits of CUDA's": ("__device__ __half h = cuda::std::numeric_limits<__half>::max();", "", 0),
+    "limits of a class": ("struct T; __device__ int h = std::numeric_limits<int>::max();", "", 0),
+    "a moved specialisation": (
+        "namespace std { } namespace cuda { namespace std { template <> struct tuple_size<V> {}; } }", "tuple_size", 1
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text, said, count", SAID.values(), ids=SAID)
+def test_what_is_said(tmp_path: Path, text: str, said: str, count: int) -> None:
+    """What NVRTC or libcu++ have otherwise than nvcc and the host's library is warned of, with its lines."""
+    write(tmp_path, {"k.cu": text})
+    found = list(caveats(make_job(tmp_path), {"k.cu": text.encode()}, expressions=["k<__half>"]))
+    assert len(found) == count and all(said in warning and "k.cu(" in warning for warning in found)
+
+
+def test_attributes_that_nvrtc_does_not_know(tmp_path: Path) -> None:
+    """One that lays a class out is an error in a file with host code."""
+    text = "#include <vector>\nstruct [[gnu::packed]] S { char c; int i; };\n"
+    text += "__global__ void k(S s, int *p) { *p = s.i; }\nvoid run(std::vector<int> v) {}\n"
+    write(tmp_path, {"k.cu": text})
+    with pytest.raises(CompilationError, match="gnu::packed"):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("#ifndef __CUDACC_RTC__\nint a;\n#else\nint b;\n#endif", [(0, 4)]),
+        ("#if !defined(__CUDACC_RTC__) // host\nint a;\n#endif", [(0, 4)]),
+        ("#ifdef __CUDACC_RTC__\nint a;\n#else\nint b;\n#endif", [(4, 8)]),
+        ("#if !defined(__CUDACC_RTC__) || X\nint a;\n#endif", []),
+        ("#if X\n#ifndef __CUDACC_RTC__\n#elif Y\nint a;\n#endif\n#endif", [(1, 2)]),
+        ("#if defined(__CUDACC_RTC__)\nint a;\n#elif X\nint b;\n#else\nint c;\n#endif", []),
+    ],
+)
+def test_arms_that_an_author_keeps_from_nvrtc(text: str, kept: list[tuple[int, int]]) -> None:
+    """By their first and last tokens."""
+    assert kept_from_nvrtc(tokenize(text)) == kept
 
 
 ASKED_OF_A_HEADER = "#include <Eigen/Core>\n%s#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)\n%s\n#else\n%s\n#endif\n%s"

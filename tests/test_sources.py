@@ -324,6 +324,18 @@ class TestSearch:
         plain = close(tree(tmp_path / "plain", {"k.cu": '#include "x.h"', "x.h": '#include "y.h"', "y.h": ""}))
         assert closure.files["k.cu"].sha256 == plain.files["k.cu"].sha256
 
+    def test_white_space_before_the_end_of_a_line(self, tmp_path: Path) -> None:
+        """A line goes on after a backslash and white space, as with nvcc; not where there may be a raw string."""
+        loose, raw = '#define A 1 + \\ \t\r\n 2\n// C:\\dir\\ \n#include "x.h"\n', 'R"(\\ \n)"\n'
+        closure = close(tree(tmp_path, {"k.cu": loose}))
+        assert closure.files["k.cu"].data == b'#define A 1 + \\\r\n 2\n// C:\\dir\\\n#include "x.h"\n'
+        assert not labels(closure)
+        assert (
+            close(tree(tmp_path / "raw", {"k.cu": loose.replace("x.h", "k.cu") + raw}))
+            .files["k.cu"]
+            .data.endswith(raw.encode())
+        )
+
 
 FILES = {"inc/a.h": "", "inc/b.h": "", "inc/deep/c.h": "", "elsewhere/d.h": "", "e.h": ""}
 
