@@ -54,10 +54,10 @@ template <class T> struct made {{
     template <class... A> static void perhaps(long, A &&...) {{}}
     template <class N> static auto several(int, N n) -> decltype((void)(1u << n)) {{ perhaps(0); }}
     template <class... A> static void several(long, A &&...) {{}}
+    template <class U = T> static auto undone(int) -> decltype((void)((U *)0)->~U()) {{ ((U *)0)->~U(); }}
+    template <class U = T> static void undone(long) {{}}
 }};
 template <class T> struct made<T[]> {{ template <class... A> static void of(A &&...); }};
-template <class T> auto unmade(int) -> decltype((void)((T *)0)->~T()) {{ ((T *)0)->~T(); }}
-template <class T> void unmade(long) {{}}
 template <class T> struct sequence {{
     template <class... A> sequence(A &&...);
     using value_type = T;
@@ -90,10 +90,12 @@ template <class T> struct owner {{
 }};
 template <class T> struct bare {{ using type = T; }};
 template <class T> struct bare<T[]> {{ using type = T; }};
-template <class F, class... P> auto call(F &f, int, P... p) -> decltype((void)f(p()...)) {{ f(p()...); }}
-template <class F, class... P> void call(F &, long, P...) {{}}
-template <class F, class... A> auto run(int, F &f, A &...a) -> decltype((void)f(a...)) {{ f(a...); }}
-template <class... A> void run(long, A &&...) {{}}
+struct calling {{  // functions of the namespace would be found for its types
+    template <class F, class... P> static auto with(F &f, int, P... p) -> decltype((void)f(p()...)) {{ f(p()...); }}
+    template <class F, class... P> static void with(F &, long, P...) {{}}
+    template <class F, class... A> static auto run(int, F &f, A &...a) -> decltype((void)f(a...)) {{ f(a...); }}
+    template <class... A> static void run(long, A &&...) {{}}
+}};
 template <class K, class V> struct table {{
     template <class... A> table(A &&...);
     struct value_type {{ const K first; V second; }};
@@ -155,7 +157,7 @@ struct problem {{
 _SEQUENCES = "\n".join(
     f"template <class T, class...> struct {name} : {_NAMESPACE}::sequence<{'const ' * ('set' in name)}T> {{\n"
     f"    template <class... A> {name}(A &&...a) {{ {_NAMESPACE}::made<T>::several(0, a...); }}\n"
-    f"    {name}(std::initializer_list<T>);\n    ~{name}() {{ {_NAMESPACE}::unmade<T>(0); }}\n"
+    f"    {name}(std::initializer_list<T>);\n    ~{name}() {{ {_NAMESPACE}::made<T>::undone(0); }}\n"
     f"    long storage[{words}];\n}};"
     for name, words in {"vector": 3, "deque": 10, "list": 3, "set": 6, "unordered_set": 7}.items()
 )
@@ -164,7 +166,7 @@ _TABLES = "\n".join(
     f"template <class K, class V, class...> struct {name} : {_NAMESPACE}::table<K, V> {{\n"
     f"    template <class... A> {name}(A &&...);\n"
     f"    {name}(std::initializer_list<typename {_NAMESPACE}::table<K, V>::value_type>);\n"
-    f"    ~{name}() {{ {_NAMESPACE}::unmade<K>(0); {_NAMESPACE}::unmade<V>(0); }}\n"
+    f"    ~{name}() {{ {_NAMESPACE}::made<K>::undone(0); {_NAMESPACE}::made<V>::undone(0); }}\n"
     f"    long storage[{words}];\n}};"
     for name, words in {"map": 6, "unordered_map": 7}.items()
 )
@@ -176,7 +178,7 @@ namespace std {{
 template <class T, class... D> struct unique_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> unique_ptr(A &&...);
     ~unique_ptr() {{
-        {_NAMESPACE}::unmade<typename {_NAMESPACE}::bare<T>::type>(0);
+        {_NAMESPACE}::made<typename {_NAMESPACE}::bare<T>::type>::undone(0);
         int each[] = {{0, (deleted<D>(0), 0)...}};
     }}
     template <class F> static auto deleted(int) -> decltype((void)(*(F *)0)((T *)0)) {{ (*(F *)0)((T *)0); }}
@@ -185,7 +187,7 @@ template <class T, class... D> struct unique_ptr : {_NAMESPACE}::owner<typename 
 }};
 template <class T> struct shared_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}::bare<T>::type> {{
     template <class... A> shared_ptr(A &&...);
-    ~shared_ptr() {{ {_NAMESPACE}::unmade<typename {_NAMESPACE}::bare<T>::type>(0); }}
+    ~shared_ptr() {{ {_NAMESPACE}::made<typename {_NAMESPACE}::bare<T>::type>::undone(0); }}
     long storage[2];
 }};
 {_many("template <class T, class... A>", "unique_ptr<T>", f" make_unique(A &&...a) {{ {_MAKES} }}")}
@@ -193,7 +195,7 @@ template <class T> struct shared_ptr : {_NAMESPACE}::owner<typename {_NAMESPACE}
 template <class> struct function;
 template <class R, class... P> struct function<R(P...)> {{
     template <class... A> function(A &&...);
-    template <class F> function(F &&f) {{ {_NAMESPACE}::call(f, 0, (P (*)())0 ...); }}
+    template <class F> function(F &&f) {{ {_NAMESPACE}::calling::with(f, 0, (P (*)())0 ...); }}
     long storage[4];
     R operator()(P...) const;
     explicit operator bool() const;
@@ -217,22 +219,25 @@ using exception = {_NAMESPACE}::problem; using runtime_error = exception; using 
 using invalid_argument = exception; using out_of_range = exception; using domain_error = exception;
 using bad_alloc = exception; using length_error = exception; using overflow_error = exception;
 struct thread {{
-    template <class... A> thread(A &&...a) {{ {_NAMESPACE}::run(0, a...); }}
+    template <class... A> thread(A &&...a) {{ {_NAMESPACE}::calling::run(0, a...); }}
     void join(), detach(), swap(thread &); bool joinable() const;
     static unsigned hardware_concurrency();
     long storage[1];
 }};
 using jthread = thread;
 enum class launch {{ async = 1, deferred = 2 }};
-template <class... A> {_NAMESPACE}::anything async(launch, A &&...a) {{ {_NAMESPACE}::run(0, a...); return {{}}; }}
-template <class... A> {_NAMESPACE}::anything async(A &&...a) {{ {_NAMESPACE}::run(0, a...); return {{}}; }}
+template <class... A> {_NAMESPACE}::anything async(A &&...a) {{
+    {_NAMESPACE}::calling::run(0, a...);
+    return {{}};
+}}
+template <class... A> {_NAMESPACE}::anything async(launch, A &&...a) {{ return async((A &&)a...); }}
 template <class I, class F> void for_each(I i, I, F f) {{ f(*i); }}
 template <class P, class I, class F> void for_each(P &&, I i, I, F f) {{ f(*i); }}
 struct mutex {{ void lock(), unlock(); }};
 struct recursive_mutex {{ void lock(), unlock(); }};
 struct shared_mutex {{ void lock(), unlock(), lock_shared(), unlock_shared(); }};
 struct once_flag {{}};
-template <class... A> void call_once(once_flag &, A &&...a) {{ {_NAMESPACE}::run(0, a...); }}
+template <class... A> void call_once(once_flag &, A &&...a) {{ {_NAMESPACE}::calling::run(0, a...); }}
 template <class...> struct shared_lock {{ template <class... A> shared_lock(A &&...); void lock(), unlock(); }};
 template <class...> struct lock_guard {{ template <class... A> lock_guard(A &&...); }};
 template <class...> struct unique_lock {{ template <class... A> unique_lock(A &&...); void lock(), unlock(); }};

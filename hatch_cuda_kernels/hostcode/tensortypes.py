@@ -26,7 +26,7 @@ _TYPES = {
     "Char": "int8_t",
     "Short": "int16_t",
     "Int": "int",
-    "Long": "long",
+    "Long": "_LONG_OF_TENSORS",
     "Half": "c10::Half",
     "Float": "float",
     "Double": "double",
@@ -74,7 +74,14 @@ def _small(name: str) -> str:
     return _in_either(f"util/{name}.h", f"namespace c10 {{ {text} }}\n")
 
 
+_LONG = (
+    "#if __has_include(<c10/macros/Macros.h>)\n#define _LONG_OF_TENSORS int64_t\n#else\n"
+    "#define _LONG_OF_TENSORS long\n#endif\n"
+)
+"""64 bits are `long` with nvcc on Linux; where device code has the library's own functions, instances are called as it
+calls that."""
 _DEVICE_TYPES = [
+    _LONG,
     _unless_there(
         "cstdint",
         "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;\n"
@@ -190,8 +197,8 @@ struct Tensor {{
     template <class T> const T *const_data_ptr() const;
     void *data_ptr() const, *mutable_data_ptr() const;
     const void *const_data_ptr() const;
-    long size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
-    long storage_offset() const;
+    _LONG_OF_TENSORS size(long) const, stride(long) const, numel() const, dim() const, ndimension() const;
+    _LONG_OF_TENSORS storage_offset() const;
     size_t nbytes() const, element_size() const, itemsize() const;
     signed char get_device() const;
     IntArrayRef sizes() const, strides() const;
