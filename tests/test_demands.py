@@ -140,6 +140,17 @@ def test_something_in_its_place_hides_it_too(text: str, name: str) -> None:
     assert bool(unsafe(outer + odd, keep_names=[name])) == (odd != inner)  # by an odd declaration
 
 
+@pytest.mark.parametrize("text, name", HIDES.values(), ids=HIDES)
+def test_what_an_author_keeps_from_nvrtc(text: str, name: str) -> None:
+    """The author has decided already."""
+    outer = "__device__ int f(P);\n__device__ int operator==(P, int);\n"
+    kept = f"#ifndef __CUDACC_RTC__\n{text}#endif\n"
+    inner = "namespace n {\n%s__device__ int g(P p) { return f(p) + (p == 1); } }\n"
+    assert unsafe(outer + inner % kept) == set()
+    assert unsafe(outer + inner % kept.replace("#endif", "#elif 1\nint x;\n#endif")) == set()
+    assert unsafe(outer + inner % kept.replace("ifndef", "ifdef")) == {name}
+
+
 def test_looked_up_by_libraries() -> None:
     """The same holds for what CUDA's libraries look up by the types of arguments."""
     text = "struct %s { vendor::Handle h; %s };\nvoid swap(const %s &, const %s &);\nusing std::swap;\n"
