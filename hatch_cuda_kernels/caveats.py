@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from .errors import numbered
 from .installed import INSTALLED
 from .plan import CompileJob
-from .scanning import without_comments
+from .scanning import blank_comments
 
 __all__ = ["caveats"]
 
@@ -28,11 +29,11 @@ _OF_LIBCUXX = re.compile(r"cuda\s*::\s*std\s*::\s*(?:__\w+\s*::\s*)*")
 _WIDE = re.compile(rb"""(?<!\w)(?:u8|[uUL])(?:"(?:\\.|[^"\\\n\x80-\xff])*|'[^'\n\x80-\xff]*)[\x80-\xff]""")
 _LAID_OUT = re.compile(rb"\}\s*__attribute__\s*\(\(\s*(?:__)?(?:packed|aligned)")
 _MOVED = re.compile(
-    rb"namespace cuda \{ namespace std \{ template\s*<[^{}]*?\b(?:struct|class)\s+(tuple_size|tuple_element|is_\w+)"
+    rb"namespace cuda \{ namespace std \{ template\s*<[^{}]*?\b(?:struct|class)\s+"
+    rb"(?P<shown>tuple_size|tuple_element|is_\w+)"
 )
 _LIMITS_OF = re.compile(rb"(?<!cuda::)(?<!\w)std\s*::\s*numeric_limits\s*<\s*(?P<type>\w+)\s*>")
 _SMALL_FLOAT = re.compile(r"\b(?:__half|half|(?:__)?nv_bfloat16|__nv_fp\w+)\b")
-_PUT_ASIDE = re.compile(rb"p(?:ush|op)_macro\b")
 
 
 def caveats(
@@ -43,38 +44,10 @@ def caveats(
     `expressions` are the instances that were compiled with them.
     """
     own = {label: text for label, text in texts.items() if not label.startswith(f"{INSTALLED}/")}
-    aside = [label for label, text in own.items() if _PUT_ASIDE.search(text)]
-    if aside:
-        yield numbered(
-            f"{job}: NVRTC does not know #pragma push_macro and pop_macro, and goes on with the macro as it is then; "
-            "where kernels depend on it, write #undef and #define:",
-            aside,
-            6,
-        )
-    counted = [place for label, text in own.items() for place in _counted(label, text)]
-    if counted:
-        yield numbered(
-            f"{job}: NVRTC does not know __COUNTER__, and takes it for a name; where kernels depend on it, write "
-            "__LINE__:",
-            counted,
-            6,
-        )
-    letters = [_place(label, text, match) for label, text in own.items() for match in _WIDE.finditer(text)]
-    if letters:
-        yield numbered(
-            f'{job}: NVRTC takes each byte of u8"...", u"...", U"..." and L"..." for a letter, and nvcc reads UTF-8; '
-            "write letters beyond ASCII as \\u escapes:",
-            letters,
-            6,
-        )
-    behind = [_place(label, text, match) for label, text in own.items() for match in _LAID_OUT.finditer(text)]
-    if behind:
-        yield numbered(
-            f"{job}: NVRTC does not heed an attribute after the braces of a class, which nvcc lays out by it; write "
-            "struct __attribute__((...)) name:",
-            behind,
-            6,
-        )
+    for find, headline in _EVERYWHERE:
+        places = [place for label, text in own.items() for place in find(label, text)]
+        if places:
+            yield numbered(f"{job}: {headline}", places, 6)
     if as_written and not any(map(_MAY_CHOOSE.search, own.values())):
         return
     from .hostcode import Uses, derived_macros, host_choices, other_layouts
@@ -109,8 +82,7 @@ def caveats(
             layouts,
             6,
         )
-    found = [(label, text, match) for label, text in own.items() for match in _MOVED.finditer(text)]
-    moved = [f"{_place(*each)}: {each[2][1].decode()}" for each in found]
+    moved = [place for label, text in own.items() for place in _matches(_MOVED, label, text)]
     if moved:
         yield numbered(
             f"{job}: these specialisations of templates of std are those of cuda::std here; structured bindings, and "
@@ -128,10 +100,17 @@ def caveats(
         )
 
 
-def _place(label: str, text: bytes, match: re.Match[bytes]) -> str:
-    """Where something stands in a file."""
-    line = text.count(b"\n", 0, match.start()) + 1
-    return f"{label}({line})"
+def _matches(pattern: re.Pattern[bytes], label: str, text: bytes) -> Iterator[str]:
+    """Where a pattern stands in the code of a file, with what its group `shown` has."""
+    code = blank_comments(text) if pattern.search(text) else b""
+    for match in pattern.finditer(code):
+        line = code.count(b"\n", 0, match.start()) + 1
+        shown = match.groupdict().get("shown")
+        yield f"{label}({line}): {shown.decode()}" if shown else f"{label}({line})"
+
+
+def _put_aside(label: str, text: bytes) -> Iterator[str]:
+    yield from [label] if re.search(rb"p(?:ush|op)_macro\b", text) else []
 
 
 _DEFINES = re.compile(rb"[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)")
@@ -140,20 +119,47 @@ _DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 def _counted(label: str, text: bytes) -> Iterator[str]:
     """Where code names the macro that counts its uses, or one whose text has it."""
-    if b"__COUNTER__" not in text:
-        return
-    defined = (_DEFINES.match(each) for each in _DIRECTIVE.findall(text) if b"__COUNTER__" in each)
-    names = [rb"\w*__COUNTER__", *(rb"\b%s\b" % match[1] for match in defined if match is not None)]
-    code = _DIRECTIVE.sub(lambda each: re.sub(rb"[^\n]", b" ", each[0]), without_comments(text))
-    yield from (_place(label, code, match) for match in re.finditer(b"|".join(names), code))
+    if b"__COUNTER__" in text:
+        defined = (_DEFINES.match(each) for each in _DIRECTIVE.findall(text) if b"__COUNTER__" in each)
+        names = [rb"\w*__COUNTER__", *(rb"\b%s\b" % match[1] for match in defined if match is not None)]
+        code = _DIRECTIVE.sub(lambda each: re.sub(rb"[^\n]", b" ", each[0]), text)
+        yield from _matches(re.compile(b"|".join(names)), label, code)
 
 
 def _limits_of_small_floats(label: str, text: bytes, expressions: Collection[str]) -> Iterator[str]:
     """Where a text asks for limits of such a type, or of a template's parameter that may be one in an instance."""
-    if b"numeric_limits" not in text:
-        return
     small = any(map(_SMALL_FLOAT.search, expressions))
-    for match in _LIMITS_OF.finditer(text):
+    for match in {match["type"]: match for match in _LIMITS_OF.finditer(text)}.values():
         of_parameter = small and re.search(rb"\b(?:typename|class)\s+%s\b" % match["type"], text)
         if _SMALL_FLOAT.fullmatch(match["type"].decode()) or of_parameter:
-            yield f"{_place(label, text, match)}: {match[0].decode()}"
+            yield from _matches(re.compile(rb"(?<!cuda::)\b(?P<shown>%s)" % re.escape(match[0])), label, text)
+
+
+_EVERYWHERE: tuple[tuple[Callable[[str, bytes], Iterator[str]], str], ...] = (
+    (
+        _put_aside,
+        (
+            "NVRTC does not know #pragma push_macro and pop_macro, and goes on with the macro as it is then; where "
+            "kernels depend on it, write #undef and #define:"
+        ),
+    ),
+    (
+        _counted,
+        "NVRTC does not know __COUNTER__, and takes it for a name; where kernels depend on it, write __LINE__:",
+    ),
+    (
+        functools.partial(_matches, _WIDE),
+        (
+            'NVRTC takes each byte of u8"...", u"...", U"..." and L"..." for a letter, and nvcc reads UTF-8; write '
+            "letters beyond ASCII as \\u escapes:"
+        ),
+    ),
+    (
+        functools.partial(_matches, _LAID_OUT),
+        (
+            "NVRTC does not heed an attribute after the braces of a class, which nvcc lays out by it; write "
+            "struct __attribute__((...)) name:"
+        ),
+    ),
+)
+"""What is told of every file: where it stands, and what to say of it."""

@@ -94,6 +94,13 @@ def without_comments(data: bytes) -> bytes:
     return _LEXEME.sub(lambda match: b" " if match["comment"] else match[0], text)[1:]
 
 
+def blank_comments(data: bytes) -> bytes:
+    """A source's text with white space for its comments; lines keep their numbers."""
+    return _LEXEME.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]) if match["comment"] else match[0], b"\n" + data)[
+        1:
+    ]
+
+
 def directives_of(code: bytes) -> bytes:
     """The directives of a source without comments, one on each line, without the code between them."""
     return b"\n".join(_LINE.findall(code))

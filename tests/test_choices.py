@@ -236,7 +236,7 @@ def test_a_build_warns_of_other_types(tmp_path: Path) -> None:
 
 
 SAID = {
-    "letters": ('__device__ auto s = u8"\u00e9"; // u8"\u00e9"', "reads UTF-8", 1),
+    "letters": ('/* u8"\u00e9"\n*/ // u8"\u00e9"\n__device__ auto s = u8"\u00e9";', "k.cu(3)", 1),
     "plain letters": ('__device__ const char *s = "\u00e9";', "", 0),
     "an attribute behind": ("struct S { char c; int i; } __attribute__((packed));", "after the braces", 1),
     "an attribute before": ("struct __attribute__((packed)) S { char c; int i; };", "", 0),
