@@ -114,6 +114,17 @@ def test_headers_of_the_host_without_a_stand_in(tmp_path: Path) -> None:
     assert [omission.name for omission in image.passed_over] == names
 
 
+def test_a_class_of_the_host_that_device_code_measures(tmp_path: Path) -> None:
+    """The message is about that, and not about the headers of the host."""
+    text = "#include <vector>\nstruct Layer { std::vector<int> v; static constexpr int n = 3; };\n"
+    text += (
+        "__global__ void k(int *p) { *p = sizeof(Layer) + Layer::n; }\nvoid b(int *p) { Layer l; k<<<1, 1>>>(p); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    with pytest.raises(CompilationError, match='incomplete type "Layer"'):
+        compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+
+
 def test_a_missing_header_stays_an_error(tmp_path: Path) -> None:
     """A header that is nowhere and is none of the host's may have defined anything: it is never passed over."""
     write(tmp_path, {"k.cu": '#include "tuning.h"\n' + BEFORE + DEVICE + AFTER})

@@ -120,7 +120,7 @@ def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.isolated
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_80", pytest.param("sm_90", marks=pytest.mark.slow)])
 def test_kernels_are_those_of_nvcc(nvcc: Path, arch: str, space: Workspace, tmp_path: Path) -> None:
     """Entry points, parameters, machine code and constants of every kernel are what nvcc makes of the same file.
 

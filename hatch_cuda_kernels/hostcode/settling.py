@@ -101,7 +101,8 @@ def settle(
             passes[label].reach = reach
         first, sliced = results, True
         results = {label: amendment.run() for label, amendment in passes.items()}
-        if {label: each.data for label, each in results.items()} != {label: each.data for label, each in first.items()}:
+        same = all(label in first and first[label].data == each.data for label, each in results.items())
+        if count == 0 or not same:
             log = attempt(results)
             count += 1
     kernels = {text.partition("<")[0].rpartition("::")[2].strip() for text in expressions}
