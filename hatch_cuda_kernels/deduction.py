@@ -12,7 +12,7 @@ from .installed import is_of_library
 from .instances import Instances
 from .nvrtc import Shown, Workspace, front_end_log
 from .plan import CompileJob
-from .standins import AS_NVCC
+from .standins import AS_NVCC, declares_others
 
 __all__ = ["deduce"]
 
@@ -38,12 +38,16 @@ def deduce(
     libraries = {label: found.data for label, found in passed.items() if is_of_library(label)}
     files = {label: file.data for label, file in unit.closure.files.items() if label not in libraries}
     probe = make_probe(files, around, {label: passed[label].passed for label in files}, libraries)
-    ahead = b"" if as_written else AS_NVCC
-    ahead += prelude(dataclasses.replace(found, data=files.get(label, found.data)) for label, found in passed.items())
+    first = b"" if as_written else AS_NVCC
+    ahead = prelude(dataclasses.replace(found, data=files.get(label, found.data)) for label, found in passed.items())
     options = {name: value for name, value in unit.options.items() if name in _OPTIONS}
     plain = dataclasses.replace(job, unit=dataclasses.replace(unit, options=options))
     for _ in range(_TRIES):
-        probe.heed(front_end_log(plain, space, Shown(probe.texts, ahead + probe.prelude)))
+        log = front_end_log(plain, space, Shown(probe.texts, first + ahead + probe.prelude))
+        if first and declares_others(log):
+            first = b""
+            log = front_end_log(plain, space, Shown(probe.texts, ahead + probe.prelude))
+        probe.heed(log)
         if not probe.goes_on:
             break
     return asked.told(probe)

@@ -51,7 +51,7 @@ from .refusals import (
 )
 from .scanning import without_comments
 from .sources import SourceFile, join_label
-from .standins import AS_NVCC
+from .standins import AS_NVCC, declares_others
 
 __all__ = ["compile_asked", "compile_passing", "refuse_host_code"]
 
@@ -307,10 +307,11 @@ class _Trial:
     def __init__(self, job: CompileJob, space: Workspace, instances: Instances, *, as_written: bool = False) -> None:
         self.job, self.space, self.instances, self.as_written = job, space, instances, as_written
         self.image: CompiledImage | None = None
+        self.first = b"" if as_written else AS_NVCC
 
     def shown(self, passed: Mapping[str, PassedOver]) -> Shown:
         """Files as they are passed over, after what nvcc has unasked."""
-        ahead = b"" if self.as_written else AS_NVCC + prelude(passed.values())
+        ahead = b"" if self.as_written else self.first + prelude(passed.values())
         return Shown({label: found.data for label, found in passed.items()}, ahead)
 
     def attempt(self, passed: Mapping[str, PassedOver]) -> str | None:
@@ -324,6 +325,10 @@ class _Trial:
             except RefusalError as error:
                 if is_read_after_all(error.log):
                     raise _ReadAfterAllError from None
+                if self.first and declares_others(error.log):
+                    self.first = b""
+                    shown = self.shown(passed)
+                    continue
                 if not self.instances.refuse(error.log):
                     return error.log
             else:

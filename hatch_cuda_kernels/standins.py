@@ -15,12 +15,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["AS_NVCC", "FIRST", "HIDDEN", "standins", "standins_digest", "write_standins"]
+__all__ = ["AS_NVCC", "FIRST", "HIDDEN", "declares_others", "standins", "standins_digest", "write_standins"]
 
 _UNARY_TRAITS = """
     is_abstract is_aggregate is_arithmetic is_array is_bounded_array is_class is_compound is_const
@@ -505,6 +506,15 @@ def _c_headers() -> dict[str, str]:
 _AS_NVCC = "__CUDA_KERNELS_AS_NVCC__"
 AS_NVCC = f"#define {_AS_NVCC}\n".encode()
 """To be read before files with code for the host, which were written for nvcc."""
+_OTHERS = re.compile(r'redeclaration of type name "u?int\w*_t" \(declared at line \d+ of [^\n]*cuda/std/cstdint\)')
+
+
+def declares_others(log: str) -> bool:
+    """Whether a header has integers of its own for NVRTC, such as CUDA's `cuda_pipeline.h`: AS_NVCC cannot be read
+    before it."""
+    return _OTHERS.search(log) is not None
+
+
 _LONGS = """
     int64_t int_least64_t int_fast16_t int_fast32_t int_fast64_t intptr_t intmax_t
     uint64_t uint_least64_t uint_fast16_t uint_fast32_t uint_fast64_t uintptr_t uintmax_t
