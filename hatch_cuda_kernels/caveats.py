@@ -83,21 +83,20 @@ def caveats(
             6,
         )
     moved = [place for label, text in own.items() for place in _matches(_MOVED, label, text)]
-    if moved:
-        yield numbered(
-            f"{job}: these specialisations of templates of std are those of cuda::std here; structured bindings, and "
-            "other traits such as is_floating_point_v, do not ask them as the host's library does:",
-            moved,
-            6,
-        )
     limits = [line for label, text in own.items() for line in _limits_of_small_floats(label, text, expressions)]
-    if limits:
-        yield numbered(
-            f"{job}: std::numeric_limits has values for CUDA's small floating-point types here, and with nvcc, whose "
-            "host library does not know them, zero; write cuda::std::numeric_limits:",
-            limits,
-            6,
-        )
+    for places, headline in ((moved, _OTHER_SPECIALISATIONS), (limits, _OTHER_LIMITS)):
+        if places:
+            yield numbered(f"{job}: {headline}", places, 6)
+
+
+_OTHER_SPECIALISATIONS = (
+    "these specialisations of templates of std are those of cuda::std here; structured bindings, and other traits such "
+    "as is_floating_point_v, do not ask them as the host's library does:"
+)
+_OTHER_LIMITS = (
+    "std::numeric_limits has values for CUDA's small floating-point types here, and with nvcc, whose host library does "
+    "not know them, zero; write cuda::std::numeric_limits:"
+)
 
 
 def _matches(pattern: re.Pattern[bytes], label: str, text: bytes) -> Iterator[str]:
@@ -110,7 +109,8 @@ def _matches(pattern: re.Pattern[bytes], label: str, text: bytes) -> Iterator[st
 
 
 def _put_aside(label: str, text: bytes) -> Iterator[str]:
-    yield from [label] if re.search(rb"p(?:ush|op)_macro\b", text) else []
+    if re.search(rb"p(?:ush|op)_macro\b", text):
+        yield label
 
 
 _DEFINES = re.compile(rb"[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)")
