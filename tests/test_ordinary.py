@@ -76,6 +76,13 @@ def test_each_compiles_as_it_is(name: str, space: Workspace) -> None:
     check(name, space)
 
 
+def test_names_of_the_runtime(space: Workspace) -> None:
+    """The header that has what dependent launches call is read without its warning of internal headers."""
+    image = compiled("names_dependent_launch", "sm_90", space)
+    assert set(image.kernels) == promised("names_dependent_launch")
+    assert not image.warnings
+
+
 @pytest.mark.parametrize(
     ("other", "expected"),
     [

@@ -192,13 +192,17 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
     lines += _POWERS if "pow" in words | std_names else []
     if words & set(_DEPENDENT_LAUNCH):
         lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]
-        lines += ["#include <cuda_device_runtime_api.h>", "#else"]
+        lines += [f"#define {_INTERNAL}", "#include <cuda_device_runtime_api.h>", f"#undef {_INTERNAL}", "#else"]
         for name, instruction in _DEPENDENT_LAUNCH.items():
             lines.append(f'static inline __device__ void {name}() {{ asm volatile("{instruction}" ::: "memory"); }}')
         lines.append("#endif")
     if any("#include" in line for line in lines):
         lines = [*_configuration(file.data.decode("latin-1") for file in files), *lines]
     return "".join(f"{line}\n" for line in [*early, *lines]).encode("latin-1")
+
+
+_INTERNAL = "__CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__"
+"""What `cuda_runtime.h` defines around such headers, which warn otherwise."""
 
 
 def _before_a_namespace(files: Sequence[PassedOver]) -> list[str]:
