@@ -71,15 +71,26 @@ _LIBRARIES = re.compile(r"(?:cuda|cub|thrust)/")
 def found_unasked(job: CompileJob, files: Mapping[str, PassedOver], around: Surroundings) -> list[str]:
     """The host functions passed over that CUDA's libraries may find by the type of an argument.
 
-    Not those that take what nothing has that is left, nor those of a namespace that nothing left has a type of.
+    Not those that take another number of arguments, or what nothing has that is left, nor those of a namespace that
+    nothing left has a type of.
     """
     includes = [include.spelling for file in job.unit.closure.files.values() for include in file.scan.includes]
     if not any(map(_LIBRARIES.match, includes)):
         return []
     passed = [(label, passing) for label, found in files.items() for passing in found.passed]
-    found = [(label, p) for label, p in passed if p.kind == "function" and p.reached and p.name in CUSTOMIZATIONS]
+    told = [(label, p) for label, p in passed if p.kind == "function" and p.reached and p.name in CUSTOMIZATIONS]
+    defaults = {p.name for _, p in told if p.signature is not None and p.signature.least < p.signature.most}
+    found = [(label, passing) for label, passing in told if _takes_what_libraries_give(passing, defaults)]
     harmless = demanding(files, around) if found else []
     return [f"{label}({passing.line}): function {passing.name}" for label, passing in found if passing not in harmless]
+
+
+def _takes_what_libraries_give(passing: Passing, defaults: Collection[str]) -> bool:
+    """Whether a function can be called as CUDA's libraries do; another declaration may add default arguments."""
+    count, signature = CUSTOMIZATIONS[passing.name], passing.signature
+    if count is None or signature is None:
+        return True
+    return count <= signature.most if passing.name in defaults else signature.takes(count)
 
 
 def check_customizations(job: CompileJob, problems: Sequence[str]) -> None:

@@ -88,8 +88,8 @@ _LIBCUXX: dict[str, str] = {
     "cstdint": " ".join(_INTEGERS),
     "expected": "expected unexpected unexpect unexpect_t",
     "functional": """
-        bind_front bit_and bit_not bit_or bit_xor cref divides equal_to greater greater_equal hash identity invoke
-        invoke_r less less_equal logical_and logical_not logical_or mem_fn minus modulus multiplies negate
+        addressof bind_front bit_and bit_not bit_or bit_xor cref divides equal_to greater greater_equal hash identity
+        invoke invoke_r less less_equal logical_and logical_not logical_or mem_fn minus modulus multiplies negate
         not_equal_to not_fn plus ref reference_wrapper""",
     "initializer_list": "",
     "iterator": """

@@ -746,6 +746,55 @@ def test_functions_that_libraries_look_up(tmp_path: Path, declared: str, taken: 
         compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
 
 
+@pytest.mark.parametrize(
+    ("function", "refused"),
+    [
+        ("int get(const X &, int) { return 1; }", False),
+        ("void swap(X &) { }", False),
+        ("int get(const X &) { return 1; }", True),
+        ("int get(const X &, int = 1) { return 1; }", True),
+        ("int get(const X &, int = 1); int get(const X &, int) { return 1; }", True),
+    ],
+)
+def test_arguments_that_libraries_give(tmp_path: Path, function: str, refused: bool) -> None:
+    """A host function is nothing that CUDA's libraries look up which takes more or fewer arguments than they give."""
+    text = (
+        "#include <vector>\n#include <cuda/std/utility>\nstruct X { int a; };\nvoid f(std::vector<X> &);\n"
+        f"{function}\n__global__ void k(X *x) {{ x->a = 1; }}\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    job = make_job(tmp_path, toolkit_headers="auto")
+    if refused:
+        with pytest.raises(CompilationError, match="by the types of their"):
+            compile_alone(job)
+    else:
+        assert set(compile_alone(job).kernels) == {"k"}
+
+
+def test_addresses_of_objects(tmp_path: Path) -> None:
+    """`std::addressof`, which came with a header of the host."""
+    text = (
+        "#include <memory>\nstruct S { int a; __device__ S *operator&() const { return nullptr; } };\n"
+        "__global__ void k(S *s) { std::addressof(s[1])->a = 5; }\nvoid f(std::unique_ptr<S> &);\n"
+        "void g() { k<<<1, 1>>>(nullptr); }\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    image = compile_alone(make_job(tmp_path, arch="compute_80", toolkit_headers="auto"))
+    assert b"+4]" in image.data
+
+
+def test_instantiated_classes_of_the_host(tmp_path: Path) -> None:
+    """An explicit instantiation of a class goes with it, whatever else device code calls like it."""
+    text = (
+        "#include <vector>\ntemplate <class T> class Loss { std::vector<T> v; public: void run(T *); };\n"
+        "template <class T> __global__ void k(T *Loss) { *Loss = 3; }\n"
+        "template <class T> void Loss<T>::run(T *x) { k<T><<<1, 1>>>(x); }\n"
+        "template class Loss<float>;\ntemplate class Loss<double>;\n"
+    )
+    write(tmp_path, {"k.cu": text})
+    assert set(compile_alone(make_job(tmp_path)).kernels) == {"k<float>", "k<double>"}
+
+
 def test_a_function_without_a_body_that_is_called(tmp_path: Path) -> None:
     """A call of a function that nothing defines is an error, as with nvcc, where it is not in a dead branch."""
     text = (

@@ -76,6 +76,16 @@ def test_what_is_left(text: str, use: str, left: str) -> None:
     assert " ".join(between.replace("public:", "").split()) == f"{left} }};"
 
 
+def test_members_of_types_in_capitals(tmp_path: Path) -> None:
+    """A type that another file declares is no macro that could bring anything, whatever it is called."""
+    for kind in ("struct PLAN { std::vector<int> v; };", "using PLAN = std::vector<int>;", "typedef FILE PLAN;"):
+        text = f"#pragma once\n#include <vector>\n{kind}\n"
+        own = '#include "plan.h"\n' + NEXT + "struct L { PLAN plan; struct D { int a[w]; }; void run(); };\n"
+        own += KERNEL % "sizeof(L::D)" + "void L::run() { k<<<1, 1>>>(nullptr); }\n"
+        write(tmp_path, {"plan.h": text, "k.cu": own})
+        assert set(compile_alone(make_job(tmp_path)).kernels) == {"k"}
+
+
 def test_classes_that_have_one() -> None:
     """What has the class as a base or a member is no more than a shell either; another name of it is one."""
     text = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+from collections.abc import Mapping
 
 __all__ = [
     "AFTER_PARAMETERS",
@@ -26,8 +27,12 @@ __all__ = [
     "looks_misspelt",
 ]
 
-CUSTOMIZATIONS = frozenset("swap iter_swap iter_move begin end rbegin rend size data empty get tag_invoke".split())
-"""Functions that CUDA's libraries, and loops over ranges, look up by the types of arguments."""
+CUSTOMIZATIONS: Mapping[str, int | None] = {
+    **dict.fromkeys(("swap", "iter_swap"), 2),
+    **dict.fromkeys(("iter_move", "begin", "end", "rbegin", "rend", "size", "data", "empty", "get"), 1),
+    "tag_invoke": None,
+}
+"""Functions that CUDA's libraries, and loops over ranges, look up by the types of arguments -> how many they give."""
 SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
 HOST = "__host__"
 DEVICE_MACRO = re.compile(
@@ -78,8 +83,8 @@ HOST_MEMBERS = {
 }
 """Namespace -> what it has on the host alone."""
 HOST_TYPES = re.compile(
-    r"FILE|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|cufft|nccl|nvml)[A-Z]\w*"
-    r"|curandGenerator_t"
+    r"FILE|PyObject|pthread_\w+|ostream|istream|glob_t|nvtx\w+|(?:cublas|cudnn|cusparse|cusolver|nccl|nvml)[A-Z]\w*"
+    r"|cufft(?!(?:Double)?(?:Real|Complex)\Z)[A-Z]\w*|curandGenerator_t"
 )
 
 MACRO_NAME = re.compile(r"_*[A-Z][A-Z0-9_]{2,}\Z")
@@ -96,6 +101,7 @@ HOST_MACROS = re.compile(
     r"PYBIND11_MODULE|PYBIND11_EMBEDDED_MODULE|NB_MODULE|(?:STD_|STABLE_)?TORCH_LIBRARY\w*|REGISTER_EXTENSION"
     r"|PyMODINIT_FUNC|TEST(?:_F|_P)?|TYPED_TEST(?:_SUITE)?|TEST_CASE|INSTANTIATE_TEST_(?:SUITE|CASE)_P|BENCHMARK\w*"
     r"|NVBENCH_BENCH\w*|XLA_FFI_DEFINE_HANDLER\w*|REGISTER_(?:OP|KERNEL_BUILDER)|DEFINE_\w*FLAG\w*"
+    r"|BOOST_(?:CLASS|SERIALIZATION|IS_BITWISE|FUSION|PYTHON|GEOMETRY_REGISTER|(?:AUTO|FIXTURE|DATA)_TEST|TEST)_\w+"
     r"|TVM_FFI_[A-Z_]+|DEFINE_(?:bool|int32|int64|uint64|double|string)|main|wmain|_tmain"
 )
 """Macros of host libraries that stand for declarations."""

@@ -39,7 +39,8 @@ _BY_STD_NAME = {
     "complex": "complex",
     "cstddef": "size_t ptrdiff_t nullptr_t byte",
     "cstdint": " ".join(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64, "ptr")),
-    "functional": "plus minus multiplies divides less greater equal_to logical_and logical_or bit_and bit_or bit_xor",
+    "functional": "plus minus multiplies divides less greater equal_to logical_and logical_or bit_and bit_or bit_xor"
+    " addressof",
     "limits": "numeric_limits",
     "numeric": "accumulate iota gcd lcm inner_product",
     "optional": "optional nullopt",
@@ -97,6 +98,13 @@ _DRIVER_TYPES = {
     " unsigned long long opaque[16]; } CUtensorMap;",
 }
 """What `cuda.h` has that a class or a parameter of the files may be declared with; NVRTC cannot read it."""
+_FFT_TYPES = {
+    "cufftReal": "float",
+    "cufftDoubleReal": "double",
+    "cufftComplex": "cuComplex",
+    "cufftDoubleComplex": "cuDoubleComplex",
+}
+"""The numbers of `cufft.h`, which NVRTC cannot read."""
 _CUDA_VERSION = "#define CUDA_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)"
 _DEPENDENT_LAUNCH = {
     "cudaGridDependencySynchronize": "griddepcontrol.wait;",
@@ -189,6 +197,9 @@ def prelude(files: Iterable[PassedOver]) -> bytes:
         if "CUDA_VERSION" in words:
             lines += ["#ifndef CUDA_VERSION", _CUDA_VERSION, "#endif"]
         lines += [text for name, text in sorted(_DRIVER_TYPES.items()) if name in words]
+    if absent & {"cufft.h", "cufftXt.h", "cufftw.h"} and words & _FFT_TYPES.keys():
+        lines += ["#include <cuComplex.h>"]
+        lines += [f"typedef {meaning} {name};" for name, meaning in _FFT_TYPES.items() if name in words]
     lines += _POWERS if "pow" in words | std_names else []
     if words & set(_DEPENDENT_LAUNCH):
         lines += ["#if __has_include(<crt/host_defines.h>) && __has_include(<cuda_device_runtime_api.h>)"]

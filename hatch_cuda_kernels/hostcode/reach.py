@@ -49,7 +49,7 @@ from .verdicts import Verdicts
 
 __all__ = ["Reach", "find_unreached"]
 
-_UNASKED = CUSTOMIZATIONS | {"tuple_size", "tuple_element", "main"}
+_UNASKED = CUSTOMIZATIONS.keys() | {"tuple_size", "tuple_element", "main"}
 """Names that the language or CUDA's libraries look up without their being written."""
 _LIBRARIES = frozenset("std cuda cub thrust nv nvcuda cooperative_groups".split())
 """Namespaces whose names libraries may mention that are not among the files."""

@@ -378,7 +378,7 @@ class _Amendment:
             inside = parser.carries_space(declaration.first, declaration.last + 1)
             if declaration.device or (inside and declaration.kind != "function"):
                 continue
-            named = declaration.kind in ("class", "alias", "variable", "function")
+            named = declaration.kind in ("class", "alias", "variable", "function") and not declaration.instantiation
             hides = named and declaration.name in shared and not self._may_uncover(declaration, line)
             if hides and (declaration.first in self.further or not self._stays_declared(declaration)):
                 return None

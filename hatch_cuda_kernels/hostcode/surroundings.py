@@ -22,6 +22,17 @@ _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _STACKED = re.compile(rb'p(?:ush|op)_macro\s*\(\s*\\?"(\w+)')
 """Pragmas that put a definition aside, or bring it back."""
 
+_TYPES = re.compile(
+    rb"""
+    //[^\n]*|/\*.*?\*/
+    |\b(?:class|struct|union|enum)\s+(?:[^;{}()=<>/]*?\s)?(?P<defined>_*[A-Z][A-Z0-9_]{2,})\s*(?:final\s*)?[:{]
+    |\busing\s+(?P<named>_*[A-Z][A-Z0-9_]{2,})\s*=
+    |\btypedef\b[^;{}/]*?\b(?P<typedef>_*[A-Z][A-Z0-9_]{2,})\s*;
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Types whose names look like those of macros."""
+
 _OPENS_NAMESPACE = re.compile(r"[A-Z]\w*NAMESPACE_(?:BEGIN|OPEN)")
 """Macros that open the namespaces that they are given."""
 
@@ -89,6 +100,8 @@ class Surroundings:
     """All definitions of a macro in the files, where each can be understood."""
     homes: Mapping[str, int] = field(default_factory=dict)
     """Name of a macro -> how many files and pragmas define it or undefine it, the command line among them."""
+    types: frozenset[str] = frozenset()
+    """Types of the files whose names look like those of macros, `TABLE`."""
     parsed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Text of a file -> its declarations, once they are read (see declarations.py)."""
     fragments: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -110,7 +123,9 @@ class Surroundings:
         homes = Counter(definitions.keys())
         namespaces: set[str] = set()
         declared: set[str] = set()
+        types: set[bytes] = set()
         for data in files:
+            types.update(match[match.lastgroup] for match in _TYPES.finditer(data) if match.lastgroup)
             if b"define" not in data and b"namespace" not in data.lower():
                 continue
             tokens = tokenize(data.decode("latin-1"))
@@ -133,6 +148,7 @@ class Surroundings:
             frozenset(declared),
             {name: each for name, each in understood.items() if len(each) == len(definitions[name])},
             homes,
+            frozenset(name.decode() for name in types),
         )
 
     @cached_property

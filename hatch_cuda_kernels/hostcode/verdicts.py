@@ -253,8 +253,9 @@ class Verdicts:
 
     def has_unknown_specifier(self, declaration: Declaration) -> bool:
         """Whether a word of the head may be a macro of a header that is not at hand, and so put it on the device."""
+        around = self.surroundings
         return any(
-            word not in self.surroundings.macros and word not in self.type_names
+            word not in around.macros and word not in around.types and word not in self.type_names
             for word in declaration.words - {declaration.name}
             if MACRO_NAME.match(word) and word not in NO_SPACE and not HOST_TYPES.fullmatch(word)
         )
