@@ -245,8 +245,9 @@ def close_over(
 ) -> Closure:
     """Close `source` over its headers: for quotes the including file's folder first, then `include_dirs` in order.
 
-    An include whose operand is a macro is resolved where that macro only ever stands for literals; otherwise every
-    header below the search path is taken, by its suffix. `pre_includes` are searched from the project's root as well,
+    An include whose operand is a macro is resolved where that macro only ever stands for literals, and reads nothing
+    where nobody defines it, such as a library's place for plugins; otherwise every header below the search path is
+    taken, by its suffix. `pre_includes` are searched from the project's root as well,
     last. Raises ConfigurationError for unreadable files and for too many of them.
     """
     first = tree.open(source)
@@ -331,6 +332,8 @@ class _Walk:
         untold = set[str]()
         for label, operand in computed:
             literals = macros.literals(operand)
+            if literals is None and macros.nowhere(operand):
+                literals = []
             if literals is not None:
                 self.computed[label] += tuple(literals)
                 self.follow((label, literal) for literal in literals)
@@ -365,6 +368,12 @@ class _Macros:
                 self.objects.setdefault(name, set()).add(body)
             for name, parameters, body in file.scan.functions:
                 self.functions.setdefault(name, set()).add((parameters, body))
+
+    def nowhere(self, operand: str) -> bool:
+        """Whether an operand is a macro that nothing defines: none of the files, nor the command line, a compiler or
+        CUDA's own headers."""
+        plain = re.fullmatch(r"(?!__|_[A-Z]|CUB_|CUDA|CCCL_|LIBCUDACXX_|NV|THRUST_)[A-Za-z_]\w*", operand)
+        return plain is not None and operand not in self.objects and operand not in self.functions
 
     def literals(self, operand: str, depth: int = 0) -> list[Include] | None:
         """All header names that `operand` can stand for, or None where that cannot be told."""

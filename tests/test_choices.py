@@ -63,6 +63,28 @@ def test_host_choices(text: str, found: list[tuple[int, str]]) -> None:
     assert list(host_choices(text.encode())) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("#if __GNUC__ < 5\n#error old\n#endif", False),
+        ("#if defined(__GNUC__)\n#define X\n#elif defined(_MSC_VER)\n#define X\n#else\n#error none\n#endif", False),
+        ("#ifdef __GNUC__\n#else\n#ifdef UNSAFE\n#else\n#error none\n#error at all\n#endif\n#endif", False),
+        ("#ifdef __x86_64__\n#else\n#error none \\\n of both\n#endif", False),
+        ("#ifdef __GNUC__\n#else\n#error none\n#define X\n#endif", True),
+        ("#ifdef __GNUC__\n#ifndef SIZE\n#error SIZE\n#endif\n#endif", True),
+        ("#if !defined(SIZE)\n#error SIZE\n#endif", True),
+        ("#if __CUDA_ARCH__ < 800\n#error old\n#endif", True),
+        ("#if defined(__GNUC__) || defined(__CUDACC_RTC__)\n#else\n#error none\n#endif", True),
+        ("#error none", True),
+    ],
+)
+def test_errors_that_nvcc_does_not_come_to(text: str, left: bool) -> None:
+    """An `#error` that is all of an arm goes where only the host's compiler tells; what authors ask for stays."""
+    shown = as_nvcc_chooses(text)
+    assert ("#error" in shown) == left
+    assert shown.count("\n") == text.count("\n")
+
+
 @pytest.mark.parametrize("host", ["", "#include <vector>\nvoid h() { std::vector<int> v; }\n"])
 def test_macros_that_hang_on_a_difference(tmp_path: Path, host: str) -> None:
     """What is chosen by a macro that such a conditional defines, in another file or by way of a third, is warned of."""

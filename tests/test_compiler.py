@@ -795,6 +795,29 @@ def test_instantiated_classes_of_the_host(tmp_path: Path) -> None:
     assert set(compile_alone(make_job(tmp_path)).kernels) == {"k<float>", "k<double>"}
 
 
+def test_headers_of_the_host_by_macros(tmp_path: Path) -> None:
+    """An include by a macro that stands for a header of the host goes; so does what a library of the host generates."""
+    text = (
+        "#include <vector>\n#if TRACES\n#define STACK_H <execinfo.h>\n#else\n#define STACK_H\n#endif\n"
+        "#define UNWIND_H <cxxabi.h>\n#include UNWIND_H\n#ifdef STACK_H\n#if TRACES\n#include STACK_H\n#endif\n#endif\n"
+        '#include "layers.pb.h"\n#ifdef PLUGIN\n#include PLUGIN\n#endif\n'
+        "__global__ void k(int *x) { *x = 1; }\nvoid f() { std::vector<int> v; }\n"
+    )
+    write(tmp_path, {"k.cu": text, "layers.pb.h": "#if PROTOBUF_VERSION < 3021000\n#error protoc\n#endif\n"})
+    assert set(compile_alone(make_job(tmp_path, defines={"TRACES": "1"})).kernels) == {"k"}
+
+
+def test_a_place_for_plugins_in_a_class(tmp_path: Path) -> None:
+    """An include by a macro that nothing defines does not make a part of a class of the file."""
+    text = (
+        '#include <vector>\n#include "matrix.h"\nstruct Device { explicit Device(const std::string &name); };\n'
+        "__global__ void k(int *x) { *x = 1; }\nvoid f(Device &) { k<<<1, 1>>>(nullptr); }\n"
+    )
+    header = "struct Matrix {\n#ifdef MATRIX_PLUGIN\n#include MATRIX_PLUGIN\n#endif\nint rows; };\n"
+    write(tmp_path, {"k.cu": text, "matrix.h": header})
+    assert set(compile_alone(make_job(tmp_path)).kernels) == {"k"}
+
+
 def test_a_function_without_a_body_that_is_called(tmp_path: Path) -> None:
     """A call of a function that nothing defines is an error, as with nvcc, where it is not in a dead branch."""
     text = (

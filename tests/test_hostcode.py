@@ -434,6 +434,13 @@ LONG_INSTANCES = {
 }
 
 
+def test_a_class_at_the_end() -> None:
+    """A text may end after a class, its semicolon missing."""
+    assert pass_over(b"struct S { int n; }").data == b"struct S { int n; }"
+    odd = b"struct S namespace a { struct T { int n; }; }\nvoid f(std::vector<int> v) { v.clear(); }"
+    assert pass_over(odd).data.count(b"\n") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [*LONG.values(), *LONG_INSTANCES.values()], ids=[*LONG, *LONG_INSTANCES])
 def test_time_is_bounded(text: bytes) -> None:

@@ -191,7 +191,7 @@ def test_who_shares(tmp_path: Path) -> None:
         {"common.h": "#define F __BASE_FILE__\n"},
         {"common.h": "#define F __INCLUDE_LEVEL__\n"},
         {"common.h": "#define T __TIME__\n"},
-        {"common.h": "#include SOME\n"},
+        {"common.h": "#include __SOME\n"},
         {"common.h": '#ifdef NEVER\n#include "b.cu"\n#endif\n'},
         {"common.h": "#if __has_include(\"a.cu\")\n#endif\n"},
     ],
@@ -212,7 +212,8 @@ def test_questions_by_a_macro(tmp_path: Path) -> None:
     [
         ('#define HEADER(x) <lib/x>\n#include HEADER(one.h)\n', True),
         ('#define HEADER "own.h"\n#include HEADER\n', True),
-        ('#include HEADER\n', False),
+        ('#include __HEADER\n', False),
+        ('#ifdef HEADER\n#include HEADER\n#endif\n', True),
         ('#define HEADER(x, y) <x/y>\n#include HEADER(lib, one.h)\n', False),
     ],
 )  # fmt: skip

@@ -375,11 +375,19 @@ class TestComputedIncludes:
         text = '#include H\n#include "one.h"\n#include "two.h"\n'
         files = {
             "one.h": "#define H <a.h>\n#include L(b.h)\n#include <c.h>\n#include H\n",
-            "two.h": '#define H "b.h"\n#define L(x) <x>\n#include UNKNOWN\n#include H\n',
+            "two.h": '#define H "b.h"\n#define L(x) <x>\n#include __UNKNOWN\n#include H\n',
         }
         closure = close(tree(tmp_path, {"k.cu": text, **files}), source="k.cu")
         told = {label: sorted(include.spelling for include in found) for label, found in closure.computed.items()}
         assert told == {"k.cu": ["a.h", "b.h"], "one.h": ["a.h", "b.h", "b.h"]}
+
+    def test_of_a_macro_that_nothing_defines(self, tmp_path: Path) -> None:
+        """A place for plugins of others reads nothing; a macro that a compiler or CUDA may define, anything."""
+        text = "#ifdef %s\n#include %s\n#endif\n"
+        assert self.closed(tmp_path, text % ("PLUGIN", "PLUGIN")) == ([], False)
+        assert self.closed(tmp_path, text % ("PLUGIN", "PLUGIN"), PLUGIN='"a.h"') == (["inc/a.h"], False)
+        for name in ("__HEADER", "THRUST_HEADER", "LIST(PLUGIN)"):
+            assert len(self.closed(tmp_path, text % ("PLUGIN", name))[0]) > 2
 
     def test_of_a_macro_from_the_table(self, tmp_path: Path) -> None:
         """A macro of `defines` counts, beside what the text may define."""
@@ -392,7 +400,7 @@ class TestComputedIncludes:
         [
             "#define STR(x) #x\n#define H STR(a.h)\n#include H",
             "#define STR(x) #x\n#include STR(a.h)",
-            "#include H",
+            "#include __H",
             "#define H\n#include H",
             "#define H H\n#include H",
             '#define H PREFIX "a.h"\n#include H',
@@ -417,13 +425,13 @@ class TestComputedIncludes:
 
     def test_beside_a_source_at_the_root(self, tmp_path: Path) -> None:
         """Beside a source at the root, everything is the whole project."""
-        assert labels(close(tree(tmp_path, {"k.cu": "#include H", **FILES}))) == sorted(FILES)
+        assert labels(close(tree(tmp_path, {"k.cu": "#include __H", **FILES}))) == sorted(FILES)
 
     def test_of_too_many_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond a bound it is an error that names the directive and the ways out."""
         monkeypatch.setattr("hatch_cuda_kernels.sources._MAX_COMPUTED", 3)
-        with pytest.raises(ConfigurationError, match=r"src/k\.cu: cannot tell what `#include H` may read, .* narrow"):
-            self.closed(tmp_path, "#include H")
+        with pytest.raises(ConfigurationError, match=r"src/k\.cu: cannot tell what `#include __H` may read, .* narrow"):
+            self.closed(tmp_path, "#include __H")
 
 
 @contextmanager
@@ -504,7 +512,7 @@ class TestFilesThatAreNone:
 
     def test_everything_with_a_ring_of_folders(self, tmp_path: Path) -> None:
         """A computed include over folders that link to each other ends."""
-        tree(tmp_path, {"k.cu": "#include H", "a/x.h": ""})
+        tree(tmp_path, {"k.cu": "#include __H", "a/x.h": ""})
         (tmp_path / "a/up").symlink_to("..", target_is_directory=True)
         assert labels(close(tmp_path)) == ["a/x.h"]
 

@@ -68,6 +68,7 @@ _ASKED_FOR = re.compile(
 _ORDERS = {"__BYTE_ORDER__": "1234", "__ORDER_LITTLE_ENDIAN__": "1234", "__ORDER_BIG_ENDIAN__": "4321"}
 """GCC's macros for the order of bytes, which is one for all that CUDA is for."""
 _VALUES = re.compile("|".join(rf"\b{name}\b" for name in _ORDERS))
+_ERROR = re.compile(r"^[ \t]*(?:#|%:)[ \t]*error\b", re.MULTILINE)
 
 
 @dataclass
@@ -76,6 +77,21 @@ class _Chain:
 
     knows: bool
     asking: list[tuple[Token, str]] = field(default_factory=list)
+    differs: bool = False
+    """Whether it asks for what the compilers do not have alike."""
+    last: bool = False
+    """Whether its `#else` has come."""
+    arm: list[Token] = field(default_factory=list)
+    """The `#error` directives of the arm that is read."""
+    code: bool = False
+    """Whether the arm has anything else."""
+    errors: list[Token] = field(default_factory=list)
+    """Those of arms that have nothing else."""
+
+    def close_arm(self, *, last: bool) -> None:
+        """Take notice of the end of an arm."""
+        self.errors += [] if self.code else self.arm
+        self.arm, self.code, self.last = [], False, last
 
 
 def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
@@ -83,25 +99,36 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
     Linux has for certain and NVRTC has not.
 
     One that asks for NVRTC, or is inside such a one, stays as its author wrote it; so does one that asks for a macro
-    that the files define themselves, the `own`. Lines stay.
+    that the files define themselves, the `own`. An `#error` that is all of an arm goes where the compilers differ in
+    what is asked for, such as `__GNUC__`: nvcc does not come to it. Lines stay.
     """
-    if not _CERTAIN.search(text) and not _VALUES.search(text) and "__GLIBC__" not in text:
+    if not (_CERTAIN.search(text) or _VALUES.search(text) or "__GLIBC__" in text or _ERROR.search(text)):
         return text
     stack: list[_Chain] = []
     asking: list[tuple[Token, str]] = []
     for token in tokenize(text):
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
         if name in ("if", "ifdef", "ifndef"):
-            stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
+            around = stack[-1] if stack else _Chain(knows=False)
+            around.code = True
+            stack.append(_Chain(knows=around.knows, differs=around.differs and around.last))
+        elif name in ("elif", "elifdef", "elifndef", "else", "endif") and stack:
+            stack[-1].close_arm(last=name == "else")
+        elif stack and name == "error":
+            stack[-1].arm.append(token)
+        elif stack:
+            stack[-1].code = True
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
             stack[-1].knows |= _KNOWS_NVRTC in token.text
+            stack[-1].differs |= _COMPILERS_ALONE.search(token.text) is not None
             chosen = as_chosen(token.text, own)
             stack[-1].asking += [(token, chosen)] if chosen != token.text else []
         elif name == "endif" and stack:
             closed = stack.pop()
             asking += [] if closed.knows else closed.asking
+            asking += [(each, "") for each in closed.errors] if closed.differs and not closed.knows else []
     for token, chosen in sorted(asking, key=lambda each: each[0].start, reverse=True):
-        text = text[: token.start] + chosen + text[token.end :]
+        text = text[: token.start] + chosen + "\n" * (token.text.count("\n") - chosen.count("\n")) + text[token.end :]
     return text
 
 

@@ -364,7 +364,10 @@ class Parser(Brackets):
         """The last token of a class or enumeration with the attributes that follow its braces, or macros for them."""
         tokens, macros = self.tokens, self.surroundings.macros
         index = self.match[made.body]
-        while not _ATTRIBUTES.isdisjoint({tokens[index + 1].text, *macros.get(tokens[index + 1].text, ())}):
+        while index + 1 < len(tokens):
+            word = tokens[index + 1].text
+            if _ATTRIBUTES.isdisjoint({word, *macros.get(word, ())}):
+                break
             index += 1
             index = self.match.get(index + 1, index) if self.is_at(index + 1, "(") else index
         return index

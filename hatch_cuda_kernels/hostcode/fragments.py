@@ -20,7 +20,10 @@ __all__ = ["Includes", "mark_fragments"]
 Includes = Mapping[str, Mapping[str, Collection[str]]]
 """Label of a file -> headers as its directives spell them -> labels of the files that these may be."""
 
-_COMPUTED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\b")
+_COMPUTED = re.compile(
+    r"(?:#|%:)\s*(?:include|include_next|import)\b(?:\s*(?!__|_[A-Z])([A-Za-z_]\w*)\s*(?://.*|/\*.*)?$)?"
+)
+"""An include, with the macro that is its operand, of which compilers define none."""
 _BRACKET = re.compile(rb"[({\[]")
 _DIRECTIVE = re.compile(rb"(?:#|%:)[ \t]*(?:include|import)")
 
@@ -28,7 +31,7 @@ _DIRECTIVE = re.compile(rb"(?:#|%:)[ \t]*(?:include|import)")
 def mark_fragments(files: Mapping[str, bytes], surroundings: Surroundings, includes: Includes) -> None:
     """Let no declarations be seen in files that some file includes in the midst of one, and in what these include.
 
-    An include whose operand is a macro may be of any file that no other include names.
+    An include whose operand is a macro may be of any file that no other include names, if anything defines the macro.
     """
     pending: list[str] = []
     named = {label for spelled in includes.values() for labels in spelled.values() for label in labels}
@@ -57,7 +60,8 @@ def _inside(parser: Parser) -> Iterator[str | None]:
     end = -1
     for index, token in enumerate(parser.tokens):
         if token.kind == DIRECTIVE:
-            if index < end and _COMPUTED.match(token.text):
+            computed = _COMPUTED.match(token.text) if index < end else None
+            if computed and (computed[1] is None or computed[1] in parser.surroundings.macros):
                 match = INCLUDE.match(token.text)
                 yield match and (match[1] or match[2])
         elif index > end and index not in scopes and index in parser.match:

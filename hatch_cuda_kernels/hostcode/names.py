@@ -137,7 +137,7 @@ HOST_HEADERS = re.compile(
 
 HOST_LIBRARIES = re.compile(
     r"fmt/(?:args|base|chrono|color|compile|core|format|format-inl|os|ostream|printf|ranges|std|xchar)\.h"
-    r"|(?:tvm/ffi|spdlog|nlohmann|gtest|gmock|catch2|pybind11|nanobind|absl|glog|gflags|rapidjson|cereal|yaml-cpp)/.+"
+    r"|(?:.*/)?\w+\.pb\.h|(?:google/protobuf|tvm/ffi|spdlog|nlohmann|gtest|gmock|catch2|pybind11|nanobind|absl|glog|gflags|rapidjson|cereal|yaml-cpp)/.+"
 )
 """Headers of the host even where a project has them in its tree: of libraries that have no device code."""
 
