@@ -198,6 +198,17 @@ WRONG = {
 QUICK = ("lie", "truncate", "fail", "stall")
 
 
+@pytest.mark.parametrize("how", ["write-fail", "write-full"])
+def test_odd_writes(tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage], how: str) -> None:
+    """A remote that takes nothing costs one warning."""
+    url, behave, _ = server
+    behave(how)
+    with pytest.warns(CudaKernelsWarning, match="cannot be written") as caught:
+        fill([f"{tmp_path}/one", url], pairs)
+    assert len(caught) == 1
+    assert KernelCache.open(f"{tmp_path}/one").lookup_all(list(pairs)) == pairs
+
+
 @pytest.mark.usefixtures("impatient")
 class TestOdd:
     """With a remote that does not."""
@@ -224,16 +235,6 @@ class TestOdd:
         assert len(caught) == 1
         assert KernelCache.open(f"{tmp_path}/two").lookup_all(list(pairs)) == pairs
         behave("well")
-
-    @pytest.mark.parametrize("how", ["write-fail", "write-full"])
-    def test_writes(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage], how: str) -> None:
-        """A remote that takes nothing costs one warning."""
-        url, behave, _ = server
-        behave(how)
-        with pytest.warns(CudaKernelsWarning, match="cannot be written") as caught:
-            fill([f"{tmp_path}/one", url], pairs)
-        assert len(caught) == 1
-        assert KernelCache.open(f"{tmp_path}/one").lookup_all(list(pairs)) == pairs
 
     def test_given_up(self, tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage]) -> None:
         """After one stall it is not asked again, by no look-up and no write, until some minutes have passed."""
