@@ -807,6 +807,16 @@ def test_headers_of_the_host_by_macros(tmp_path: Path) -> None:
     assert set(compile_alone(make_job(tmp_path, defines={"TRACES": "1"})).kernels) == {"k"}
 
 
+def test_own_headers_by_macros(tmp_path: Path) -> None:
+    """A header of the project is read, though it is included by a macro and called like one of the host's."""
+    text = (
+        '#include <vector>\n#define STEPS "process.h"\n#include STEPS\n'
+        "__global__ void k(int *x) { *x = step(); }\nvoid f() { std::vector<int> v; }\n"
+    )
+    write(tmp_path, {"k.cu": text, "process.h": "__device__ inline int step() { return 77; }\n"})
+    assert b", 77;" in compile_alone(make_job(tmp_path, arch="compute_80")).data
+
+
 def test_a_place_for_plugins_in_a_class(tmp_path: Path) -> None:
     """An include by a macro that nothing defines does not make a part of a class of the file."""
     text = (

@@ -397,6 +397,13 @@ def test_idempotent() -> None:
         assert again.data == once
 
 
+def test_a_class_at_the_end() -> None:
+    """A text may end after a class, its semicolon missing."""
+    assert pass_over(b"struct S { int n; }").data == b"struct S { int n; }"
+    odd = b"struct S namespace a { struct T { int n; }; }\nvoid f(std::vector<int> v) { v.clear(); }"
+    assert pass_over(odd).data.count(b"\n") == 1
+
+
 LONG = {
     "braces": b"{" * 50_000,
     "parentheses": b"(" * 50_000 + b")" * 50_000,
@@ -432,13 +439,6 @@ LONG_INSTANCES = {
     b"void c() { int q;\n" + b"b<1>(); b<q>();\n" * 3000 + b"}",
     "nested arguments": b"void f() { k<" + b"X<" * 5000 + b">" * 5000 + b"><<<1, 1>>>(); }",
 }
-
-
-def test_a_class_at_the_end() -> None:
-    """A text may end after a class, its semicolon missing."""
-    assert pass_over(b"struct S { int n; }").data == b"struct S { int n; }"
-    odd = b"struct S namespace a { struct T { int n; }; }\nvoid f(std::vector<int> v) { v.clear(); }"
-    assert pass_over(odd).data.count(b"\n") == 1
 
 
 @pytest.mark.slow

@@ -199,7 +199,7 @@ QUICK = ("lie", "truncate", "fail", "stall")
 
 
 @pytest.mark.parametrize("how", ["write-fail", "write-full"])
-def test_odd_writes(tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage], how: str) -> None:
+def test_writes(tmp_path: Path, server: Server, pairs: dict[CompileJob, CompiledImage], how: str) -> None:
     """A remote that takes nothing costs one warning."""
     url, behave, _ = server
     behave(how)

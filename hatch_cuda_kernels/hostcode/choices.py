@@ -69,6 +69,13 @@ _ORDERS = {"__BYTE_ORDER__": "1234", "__ORDER_LITTLE_ENDIAN__": "1234", "__ORDER
 """GCC's macros for the order of bytes, which is one for all that CUDA is for."""
 _VALUES = re.compile("|".join(rf"\b{name}\b" for name in _ORDERS))
 _ERROR = re.compile(r"^[ \t]*(?:#|%:)[ \t]*error\b", re.MULTILINE)
+_OF_OTHERS = re.compile(
+    r"_MSC_\w+|_WIN(?:32|64)|_M_\w+|_ARCH_\w+|__ICC|__i[3-6]86\w*|__(?:clang|INTEL|MINGW|CYGWIN|PGI|NVCOMPILER|IBM|SUNPRO"
+    r"|BORLAND|EMSCRIPTEN|APPLE|arm|ARM|ppc|powerpc|s390|riscv|mips|sparc)\w*"
+)
+"""What compilers tell of themselves that nvcc does not have on Linux."""
+_ASKS_WHETHER = re.compile(r"(?:#|%:)\s*(ifdef|elifdef|if|elif)\b(.*)", re.DOTALL)
+_DEFINED = re.compile(r"\s*defined(?:\s*\(\s*(\w+)\s*\)|\s+(\w+))\s*")
 
 
 @dataclass
@@ -77,21 +84,6 @@ class _Chain:
 
     knows: bool
     asking: list[tuple[Token, str]] = field(default_factory=list)
-    differs: bool = False
-    """Whether it asks for what the compilers do not have alike."""
-    last: bool = False
-    """Whether its `#else` has come."""
-    arm: list[Token] = field(default_factory=list)
-    """The `#error` directives of the arm that is read."""
-    code: bool = False
-    """Whether the arm has anything else."""
-    errors: list[Token] = field(default_factory=list)
-    """Those of arms that have nothing else."""
-
-    def close_arm(self, *, last: bool) -> None:
-        """Take notice of the end of an arm."""
-        self.errors += [] if self.code else self.arm
-        self.arm, self.code, self.last = [], False, last
 
 
 def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
@@ -99,37 +91,98 @@ def as_nvcc_chooses(text: str, own: Collection[str] = ()) -> str:
     Linux has for certain and NVRTC has not.
 
     One that asks for NVRTC, or is inside such a one, stays as its author wrote it; so does one that asks for a macro
-    that the files define themselves, the `own`. An `#error` that is all of an arm goes where the compilers differ in
-    what is asked for, such as `__GNUC__`: nvcc does not come to it. Lines stay.
+    that the files define themselves, the `own`. An `#error` that nvcc does not come to goes. Lines stay.
     """
-    if not (_CERTAIN.search(text) or _VALUES.search(text) or "__GLIBC__" in text or _ERROR.search(text)):
+    stops = _ERROR.search(text) is not None
+    if not (stops or _CERTAIN.search(text) or _VALUES.search(text) or "__GLIBC__" in text):
         return text
     stack: list[_Chain] = []
-    asking: list[tuple[Token, str]] = []
-    for token in tokenize(text):
+    tokens = tokenize(text)
+    asking = [(token, "\n" * token.text.count("\n")) for token in _idle_errors(tokens)] if stops else []
+    for token in tokens:
         name = directive_name(token.text) if token.kind == DIRECTIVE else None
         if name in ("if", "ifdef", "ifndef"):
-            around = stack[-1] if stack else _Chain(knows=False)
-            around.code = True
-            stack.append(_Chain(knows=around.knows, differs=around.differs and around.last))
-        elif name in ("elif", "elifdef", "elifndef", "else", "endif") and stack:
-            stack[-1].close_arm(last=name == "else")
-        elif stack and name == "error":
-            stack[-1].arm.append(token)
-        elif stack:
-            stack[-1].code = True
+            stack.append(_Chain(knows=bool(stack) and stack[-1].knows))
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef") and stack:
             stack[-1].knows |= _KNOWS_NVRTC in token.text
-            stack[-1].differs |= _COMPILERS_ALONE.search(token.text) is not None
             chosen = as_chosen(token.text, own)
             stack[-1].asking += [(token, chosen)] if chosen != token.text else []
         elif name == "endif" and stack:
             closed = stack.pop()
             asking += [] if closed.knows else closed.asking
-            asking += [(each, "") for each in closed.errors] if closed.differs and not closed.knows else []
     for token, chosen in sorted(asking, key=lambda each: each[0].start, reverse=True):
-        text = text[: token.start] + chosen + "\n" * (token.text.count("\n") - chosen.count("\n")) + text[token.end :]
+        text = text[: token.start] + chosen + text[token.end :]
     return text
+
+
+@dataclass
+class _Arms:
+    """A conditional that is not closed yet, as far as it decides whether nvcc comes to an `#error`."""
+
+    knows: bool
+    within: bool
+    """Whether it is in an `#else` that nvcc does not take."""
+    alone: bool = True
+    """Whether it has asked for nothing but what compilers tell of themselves."""
+    holds: bool = False
+    """Whether one of its conditions holds wherever nvcc has GCC."""
+    last: bool = False
+    idle: bool = False
+    """Whether nvcc does not come to an `#error` in the arm that is read."""
+    more: bool = False
+    """Whether that arm has anything but such directives."""
+    read: list[Token] = field(default_factory=list)
+    found: list[Token] = field(default_factory=list)
+
+    def open_arm(self, directive: str, *, last: bool) -> None:
+        """Begin the next arm, and take notice of what the one before it was."""
+        self.found += self.read if self.idle and not self.more else []
+        told = not last and _told_by_compilers(directive)
+        self.alone &= last or told
+        self.holds |= not last and _holds_with_gcc(directive)
+        self.knows |= _KNOWS_NVRTC in directive
+        self.idle = self.within or told or (last and (self.alone or self.holds))
+        self.last, self.more, self.read = last, False, []
+
+
+def _idle_errors(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The `#error` directives that are all of an arm to which nvcc does not come: because of what the host's compiler
+    tells of itself, `#if __GNUC__ < 5`, and nothing of the author's."""
+    stack: list[_Arms] = []
+    for token in tokens:
+        name = directive_name(token.text) if token.kind == DIRECTIVE else None
+        if name in ("if", "ifdef", "ifndef"):
+            around = stack[-1] if stack else _Arms(knows=False, within=False)
+            around.more = True
+            stack.append(_Arms(knows=around.knows, within=around.last and around.idle))
+            stack[-1].open_arm(token.text, last=False)
+        elif name in ("elif", "elifdef", "elifndef", "else") and stack:
+            stack[-1].open_arm(token.text, last=name == "else")
+        elif name == "endif" and stack:
+            closed = stack.pop()
+            closed.open_arm("", last=True)
+            yield from () if closed.knows else closed.found
+        elif name == "error" and stack:
+            stack[-1].read.append(token)
+        elif stack:
+            stack[-1].more = True
+
+
+def _told_by_compilers(directive: str) -> bool:
+    """Whether a condition asks the compilers about themselves and nothing else."""
+    words = [word for word in _WORD.findall(directive)[1:] if word != "defined"]
+    of_gcc = [word for word in words if _COMPILERS_ALONE.fullmatch(word) and "CUDA" not in word]
+    return bool(of_gcc) and all(word in of_gcc or _OF_OTHERS.fullmatch(word) for word in words)
+
+
+def _holds_with_gcc(directive: str) -> bool:
+    """Whether a condition holds for certain where the host's compiler is GCC: `defined(X) || defined(__GNUC__)`."""
+    asked = _ASKS_WHETHER.match(directive)
+    if asked is None or re.search(r"&&|!|\?", asked[2]):
+        return False
+    terms = [f"defined {asked[2]}"] if asked[1].endswith("def") else asked[2].split("||")
+    names = [term[1] or term[2] for term in map(_DEFINED.fullmatch, terms) if term]
+    return any(_COMPILERS_ALONE.fullmatch(name) and "CUDA" not in name for name in names)
 
 
 def as_chosen(directive: str, own: Collection[str]) -> str:

@@ -13,17 +13,16 @@ from collections.abc import Collection, Iterator, Mapping
 from .choices import as_nvcc_chooses
 from .declarations import Parser, parsed
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, INCLUDE
+from .tokens import COMPUTED, DIRECTIVE, INCLUDE
 
 __all__ = ["Includes", "mark_fragments"]
 
 Includes = Mapping[str, Mapping[str, Collection[str]]]
 """Label of a file -> headers as its directives spell them -> labels of the files that these may be."""
 
-_COMPUTED = re.compile(
-    r"(?:#|%:)\s*(?:include|include_next|import)\b(?:\s*(?!__|_[A-Z])([A-Za-z_]\w*)\s*(?://.*|/\*.*)?$)?"
-)
-"""An include, with the macro that is its operand, of which compilers define none."""
+_INCLUDES = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\b")
+_OF_COMPILERS = re.compile(r"__|_[A-Z]")
+"""How macros begin that compilers may define."""
 _BRACKET = re.compile(rb"[({\[]")
 _DIRECTIVE = re.compile(rb"(?:#|%:)[ \t]*(?:include|import)")
 
@@ -60,9 +59,14 @@ def _inside(parser: Parser) -> Iterator[str | None]:
     end = -1
     for index, token in enumerate(parser.tokens):
         if token.kind == DIRECTIVE:
-            computed = _COMPUTED.match(token.text) if index < end else None
-            if computed and (computed[1] is None or computed[1] in parser.surroundings.macros):
+            if index < end and _INCLUDES.match(token.text) and not _reads_nothing(token.text, parser.surroundings):
                 match = INCLUDE.match(token.text)
                 yield match and (match[1] or match[2])
         elif index > end and index not in scopes and index in parser.match:
             end = parser.match[index]
+
+
+def _reads_nothing(directive: str, surroundings: Surroundings) -> bool:
+    """Whether what it includes is a macro that nothing defines."""
+    computed = COMPUTED.fullmatch(directive)
+    return computed is not None and computed[1] not in surroundings.macros and not _OF_COMPILERS.match(computed[1])

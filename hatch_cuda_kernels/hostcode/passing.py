@@ -21,13 +21,11 @@ from .names import HOST, HOST_HEADERS, SPACES
 from .shells import Left
 from .surroundings import Surroundings
 from .throwing import without_throws
-from .tokens import DIRECTIVE, INCLUDE, WORD, directive_name, is_thrown, names_member
+from .tokens import COMPUTED, DIRECTIVE, INCLUDE, WORD, directive_name, is_thrown, names_member
 from .verdicts import Verdicts
 
 __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
-_COMPUTED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\s+([A-Za-z_]\w*)\s*(?://.*|/\*.*)?", re.DOTALL)
-_HEADER = re.compile(r'<([^>\n]+)>|"([^"\n]+)"')
 _CLASSES = frozenset("class struct union enum".split())
 _OF_ONE = frozenset(f"operator{sign}" for sign in ("!", "~"))
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
@@ -176,9 +174,10 @@ class Pass:
         for index in dropped:
             editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
-            if token.kind == DIRECTIVE and index not in dropped and (spelled := self._included(token.text)):
-                name = posixpath.normpath(spelled)
-                if index in more or self._is_host_header(name):
+            match = INCLUDE.match(token.text) or COMPUTED.fullmatch(token.text) if token.kind == DIRECTIVE else None
+            if match and index not in dropped:
+                name = posixpath.normpath(match[match.lastindex or 0])
+                if index in more or (match.re is INCLUDE and self._is_host_header(name)):
                     editor.cut(index, index)
                     self.passed.append(
                         Passing(parser.line(index), "include", name, more.get(index, "a header of the host"))
@@ -267,15 +266,6 @@ class Pass:
                 replaced and is_function,
             )
         )
-
-    def _included(self, directive: str) -> str | None:
-        """The header that a directive includes, as it spells it, or as each definition of a macro in it does."""
-        if computed := _COMPUTED.fullmatch(directive):
-            texts = {macro.text.strip() for macro in self.surroundings.definitions.get(computed[1], ())} - {""}
-            match = _HEADER.fullmatch(texts.pop()) if len(texts) == 1 else None
-        else:
-            match = INCLUDE.match(directive)
-        return None if match is None else match[1] or match[2]
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))

@@ -5,6 +5,7 @@ its messages are about."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +14,11 @@ from functools import cached_property
 from .complaints import complaints
 from .conditionals import Undecided, undecided
 from .declarations import Declaration
-from .names import HOST_MACROS
+from .names import HOST_HEADERS, HOST_MACROS
 from .passing import Pass, PassedOver
 from .reach import Reach, find_unreached
 from .surroundings import Surroundings
-from .tokens import DIRECTIVE, WORD
+from .tokens import COMPUTED, DIRECTIVE, WORD
 
 __all__ = ["Settled", "settle"]
 
@@ -39,6 +40,7 @@ _OF_THE_AUTHOR = re.compile(
 )
 """Messages that no declaration can be let go for: what was meant is the author's to say."""
 
+_NOT_THERE = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
 _DRAGS = "host code that only other host code uses"
 
 _IDLE = "no kernel reaches it"
@@ -250,6 +252,8 @@ class _Amendment:
         before = self._changes
         gone = set(self.further)
         for line, (message, of_instance) in complained.items():
+            if (absent := _NOT_THERE.search(message)) and HOST_HEADERS.fullmatch(posixpath.normpath(absent[1])):
+                self.further.update(dict.fromkeys(self._includes_by_macros(line), f"{absent[1]}, a header of the host"))
             if _OF_THE_AUTHOR.search(message):
                 continue
             if _NO_BODY.match(message):
@@ -314,6 +318,12 @@ class _Amendment:
 
     def _is_at(self, made: Declaration, line: int) -> bool:
         return self.parser.line(made.first) <= line <= self.parser.line(made.last)
+
+    def _includes_by_macros(self, line: int) -> Iterator[int]:
+        """The include of a line whose operand is a macro: only the compiler tells which header that is."""
+        for index, token in enumerate(self.parser.tokens):
+            if token.kind == DIRECTIVE and self.parser.line(index) == line and COMPUTED.fullmatch(token.text):
+                yield index
 
     def _bodiless(self, line: int) -> Iterator[int]:
         """The functions of the device that a line declares and does not define, or those of the host."""

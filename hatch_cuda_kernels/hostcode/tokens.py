@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .names import MACRO_NAME
 
 __all__ = [
+    "COMPUTED",
     "DEAD",
     "DEFINE",
     "DIRECTIVE",
@@ -51,6 +52,8 @@ _DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", r
 DEFINE = re.compile(r"(?:#|%:)\s*define[\s\\]+([A-Za-z_]\w*)(\([^()]*\))?(.*)", re.DOTALL)
 UNDEF = re.compile(r"(?:#|%:)\s*undef[\s\\]+([A-Za-z_]\w*)")
 INCLUDE = re.compile(r'(?:#|%:)\s*(?:include|include_next|import)\s*(?:<([^>\n]+)>|"([^"\n]+)")')
+COMPUTED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\s+([A-Za-z_]\w*)\s*(?://.*|/\*.*)?", re.DOTALL)
+"""An include whose operand is a macro without arguments."""
 KEPT_PRAGMA = re.compile(r"(?:#|%:)\s*pragma\s+(?:once|push_macro|pop_macro|nv_diag\w*|diag_\w*|GCC|pack|hd_\w*)")
 DEAD = re.compile(r"(?:#|%:)\s*if\s+(?:0|false)\s*(?://.*|/\*.*)?\Z", re.DOTALL)
 
