@@ -169,6 +169,7 @@ def compile_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     return run
 
 
+@pytest.mark.slow
 def test_repeat_a_failure(tmp_path: Path, compile_line: Compile) -> None:
     """The line that a failing build prints gives the same message, and once the source is mended, success."""
     table = 'archs = ["sm_90"]\ninclude-dirs = ["my include"]\ndefines = { N = 3, BARE = true, TEXT = "a b" }\n'
@@ -201,6 +202,7 @@ def test_repeat_gives_the_same_image(tmp_path: Path, compile_line: Compile) -> N
     assert (root / "k.cubin").read_bytes() == compile_alone(job).data
 
 
+@pytest.mark.slow
 def test_repeat_a_linked_module(tmp_path: Path, compile_line: Compile) -> None:
     """A module of several sources is linked again by its line."""
     table = 'archs = ["sm_80"]\n[[tool.hatch.build.hooks.cuda-kernels.modules]]\nsource = ["demo/a.cu", "demo/b.cu"]\n'

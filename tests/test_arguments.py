@@ -209,6 +209,7 @@ report([attempt(inside["call"], "saxpy", []), attempt(check_arguments, "saxpy", 
     assert outside.startswith("ConfigurationError")
 
 
+@pytest.mark.slow
 def test_editable_installs(tmp_path: Path) -> None:
     """In an editable install the live source counts."""
     root, site = install_editable(tmp_path)
@@ -223,6 +224,7 @@ report(attempt(check_arguments, "saxpy", [1.0, 0, 0, ctypes.c_int(1)], package="
     assert run_python(code, variables, site, root).value == "ok"
 
 
+@pytest.mark.slow
 def test_cuda_core_passes_these_sizes(fake_library: Path, demo: Site) -> None:
     """The sizes are those that cuda.core itself writes: what lies at the address of each argument says so."""
     code = """

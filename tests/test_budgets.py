@@ -100,6 +100,7 @@ def test_budget_of_no_kernel(root: Path) -> None:
         build(root, max_registers={"scael": 24})
 
 
+@pytest.mark.slow
 def test_wheel_over_budget(tmp_path: Path) -> None:
     """A wheel that is larger than its budget is removed and told, or told alone."""
     project = make_project(tmp_path, 'archs = ["sm_80"]\nmax-wheel-bytes = 1000')

@@ -187,6 +187,7 @@ def test_changed(project: Project, change: Any) -> None:
     assert again.files == changed.files and again.looked_up == 0
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_looked_up(project: Project) -> None:
     """A touched source costs its own look-ups, and those that make the bundle anew."""
     project.write(three=FILES["demo/three.cu"].replace("3.0f", "7.0f"))
@@ -194,6 +195,7 @@ def test_only_what_changed_is_looked_up(project: Project) -> None:
     assert "8 cached, 2" in changed.counts and changed.looked_up == 2 + 2
 
 
+@pytest.mark.slow
 def test_what_a_bundle_has_stays(project: Project) -> None:
     """Images that are gone from the cache, since nothing read them there, stay in the bundle when it is made anew."""
     for path in (project.cache / "entries").glob("*/*"):
@@ -364,6 +366,7 @@ def test_several(project: Project) -> None:
     assert changed.looked_up == 2 + 2 and changed.files == alone(project).files
 
 
+@pytest.mark.slow
 def test_a_read_only_cache(project: Project) -> None:
     """Where nothing may be written there are no bundles, and no warning."""
     project.table["cache"] = False

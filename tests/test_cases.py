@@ -27,6 +27,7 @@ from hatch_cuda_kernels.manifest import squeeze_name
 VALUE = 'extern "C" __global__ void k(int *x) { *x = A; }\n'
 
 
+@pytest.mark.slow
 def test_a_computed_include_ships_headers_only(tmp_path: Path) -> None:
     """An include whose operand cannot be told takes headers of the search path, never what else lies there."""
     source = "#define STR(x) #x\n#define X(f) STR(f)\n#include X(bw.h)\n" + VALUE
@@ -142,6 +143,7 @@ def test_a_parent_that_cannot_be_imported(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_warm_where_nothing_serves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`warm` does not claim that a device is served when nothing serves it."""
     project = make_project(tmp_path, 'archs = ["sm_90a"]\njit = false')
@@ -150,6 +152,7 @@ def test_warm_where_nothing_serves(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["modules"][0]["outcome"] == "nothing"
 
 
+@pytest.mark.slow
 def test_a_kernel_that_no_image_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`verify` finds a kernel of the manifest that is in no image."""
     project = make_project(tmp_path)
@@ -165,6 +168,7 @@ def test_a_kernel_that_no_image_has(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "is in none of its images" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_subpackage_that_is_asked_for(tmp_path: Path) -> None:
     """`package` may name a package below the topmost one."""
     files = {"demo/sub/__init__.py": "", "demo/sub/k.cu": KERNEL}
@@ -190,6 +194,7 @@ def test_a_name_that_is_no_text(name: Any) -> None:
         split_name(name)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_current_folder(tmp_path: Path) -> None:
     """A compile after one that failed writes no trace of it into the current folder."""
     write(tmp_path / "p", {"bad.cu": '#include "nowhere.h"\n' + KERNEL, "k.cu": "#include <cuda_fp16.h>\n" + KERNEL})

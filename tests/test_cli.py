@@ -104,6 +104,7 @@ RECORD = "demo-1.0.dist-info/RECORD"
 
 
 class TestInspect:
+    @pytest.mark.slow
     def test_text(self, wheel: Path, command: Command) -> None:
         """Modules x architectures, resources per kernel, the compiler and the fallback are shown."""
         status, output, _ = command("inspect", wheel)
@@ -372,6 +373,7 @@ class TestVerify:
         status, output, _ = command("verify", damaged, "--jit")
         assert (status, "value.cuh" in output) == (1, True)
 
+    @pytest.mark.slow
     def test_no_fallback_for(self, command: Command, tmp_path: Path) -> None:
         """A foreign architecture that the sources do not compile for is listed, and is no fault."""
         source = "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800\n#error too old\n#endif\n" + KERNEL
@@ -396,6 +398,7 @@ class TestStubs:
 
 
 class TestCache:
+    @pytest.mark.slow
     def test_warm_info_verify_clear(self, wheel: Path, command: Command, tmp_path: Path) -> None:
         """warm fills the cache; info counts; verify finds a flipped byte; clear empties it."""
 
@@ -440,6 +443,7 @@ class TestFolderOfSources:
         (tmp_path / "pyproject.toml").touch()
         return tmp_path
 
+    @pytest.mark.slow
     def test_the_installed_package_is_meant(self, root: Path, demo: Site) -> None:
         """The command, which does not have the current folder on its path, takes what is installed."""
         script = (

@@ -242,6 +242,7 @@ def test_s7_above_the_root(tmp_path: Path, space: Workspace) -> None:
 @pytest.mark.parametrize(
     "how", ["#include", "#if 1 //\n#endif\n#if __has_include({0})\n#endif\n#include", "#define H {0}\n#include H //"]
 )
+@pytest.mark.slow
 @pytest.mark.parametrize("traced", [True, False])
 def test_absolute_include(tmp_path: Path, space: Workspace, how: str, traced: bool) -> None:
     """A file outside the project, by an absolute path, is refused: nothing would record it."""
@@ -464,6 +465,7 @@ def outcomes(
     return {job.unit.source: result for job, result in compile_all(jobs, space, workers=2, timeout=timeout)}
 
 
+@pytest.mark.slow
 def test_s15_timeout(tmp_path: Path) -> None:
     """[S15] An image past `compile-timeout` is that image's error, in time; others are done."""
     begin = time.monotonic()
@@ -500,6 +502,7 @@ def test_s15_killed_worker(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.slow
 def test_s15_memory(tmp_path: Path) -> None:
     """[S15] A compile that runs out of memory is that image's error."""
     code = """
@@ -547,7 +550,9 @@ with workspace() as space:
 
 
 @posix
-@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "SIGKILL"])
+@pytest.mark.parametrize(
+    "name", ["SIGINT", *(pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGKILL"))]
+)
 def test_s16_stopped(tmp_path: Path, name: str) -> None:
     """[S16] Stopped in the middle: at once, no worker left, no temporary file, no noise of workers."""
     two_jobs(tmp_path)
@@ -602,6 +607,7 @@ def test_workers_same_bytes(tmp_path: Path, space: Workspace) -> None:
         assert result.data == data
 
 
+@pytest.mark.slow
 def test_threads_do_not_mix_reads(tmp_path: Path, space: Workspace) -> None:
     """Compiles at once in threads of one process each record their own headers."""
     jobs = []
@@ -778,7 +784,8 @@ report([image.sha256, cached])
 """
 
 
-@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("traced", [True, False])
 def test_installed_headers_change(tmp_path: Path, traced: bool) -> None:
     """A header of an installed wheel that changes, comes or goes is a rebuild, with NVRTC's trace and without it."""
     include = tmp_path / "site/nvidia/cu13/include"

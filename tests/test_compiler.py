@@ -663,7 +663,7 @@ def test_declarations_of_several_things(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(text, id=name, marks=() if number % 9 == 0 else pytest.mark.slow)
+        pytest.param(text, id=name, marks=() if number % 15 == 0 else pytest.mark.slow)
         for number, (name, text) in enumerate(TEMPTING.items())
     ],
 )
@@ -750,9 +750,9 @@ def test_functions_that_libraries_look_up(tmp_path: Path, declared: str, taken: 
     ("function", "refused"),
     [
         ("int get(const X &, int) { return 1; }", False),
-        ("void swap(X &) { }", False),
-        ("int get(const X &) { return 1; }", True),
-        ("int get(const X &, int = 1) { return 1; }", True),
+        pytest.param("void swap(X &) { }", False, marks=pytest.mark.slow),
+        pytest.param("int get(const X &) { return 1; }", True, marks=pytest.mark.slow),
+        pytest.param("int get(const X &, int = 1) { return 1; }", True, marks=pytest.mark.slow),
         ("int get(const X &, int = 1); int get(const X &, int) { return 1; }", True),
     ],
 )
@@ -771,6 +771,7 @@ def test_arguments_that_libraries_give(tmp_path: Path, function: str, refused: b
         assert set(compile_alone(job).kernels) == {"k"}
 
 
+@pytest.mark.slow
 def test_addresses_of_objects(tmp_path: Path) -> None:
     """`std::addressof`, which came with a header of the host."""
     text = (

@@ -91,6 +91,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project.wheel()
 
 
+@pytest.mark.slow
 def test_command(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The matrix in text and as JSON, for all capabilities and the three drivers."""
     assert main(["coverage", str(wheel)]) == 0
@@ -135,6 +136,7 @@ def test_require(wheel: Path, capsys: pytest.CaptureFixture[str], arguments: lis
     assert all(problem in text for problem in problems), text
 
 
+@pytest.mark.slow
 def test_require_without_fallback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where no source is shipped, --allow-jit changes nothing."""
     project = make_project(tmp_path, 'archs = ["sm_90a"]\njit = false')

@@ -438,6 +438,7 @@ def test_what_nothing_asks_for_in_a_line_is_no_instance(tmp_path: Path) -> None:
     assert ("body", "size") in {(omission.kind, omission.name) for omission in image.passed_over}
 
 
+@pytest.mark.slow
 def test_all_errors_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has to go on the compiler's word goes in one step, however much it is."""
     tried: list[int] = []
@@ -533,6 +534,7 @@ def test_many_errors_of_what_is_fine_on_the_host(tmp_path: Path) -> None:
     assert set(image.kernels) == {"scale<float>"} and not image.warnings
 
 
+@pytest.mark.slow
 def test_thrust_in_another_namespace(tmp_path: Path) -> None:
     """A project that has Thrust in a namespace of its own names its vectors by that."""
     text = SCALE + (

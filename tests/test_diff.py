@@ -110,6 +110,7 @@ def test_nothing_changed(wheels: tuple[Path, Path], capsys: pytest.CaptureFixtur
     assert main(["diff", old, new, "--exit-code"]) == 1
 
 
+@pytest.mark.slow
 def test_other_packages(wheels: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A package that only one of them has is gone or new."""
     project = make_project(

@@ -67,6 +67,7 @@ def source_files() -> set[str]:
 class TestWheel:
     """Exactly the package, and metadata that says what it needs."""
 
+    @pytest.mark.slow
     def test_files(self, wheel: Path) -> None:
         """Every file of the package, its licence, and nothing else: no tests, no docs, no kernels."""
         information = f"hatch_cuda_kernels-{VERSION}.dist-info"

@@ -74,6 +74,7 @@ def test_timeout(jobs: list[CompileJob]) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills itself")
+@pytest.mark.slow
 def test_lost_worker(jobs: list[CompileJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that dies breaks a pool of the standard library; another pool does what it had not done."""
     monkeypatch.setenv("DYING", str(tmp_path / "died"))

@@ -104,12 +104,14 @@ def run(images: Path, variables: dict[str, str], code: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_build_is_cached(library: Path) -> None:
     before = (library / "libcuda.so.1").stat()
     assert build(library.parent) == library
     assert (library / "libcuda.so.1").stat().st_mtime_ns == before.st_mtime_ns
 
 
+@pytest.mark.slow
 def test_devices_come_from_the_environment(library: Path, images: Path) -> None:
     variables = environment(library, capabilities=("9.0", "8.6", "12.1"), driver="13.2")
     found = run(
@@ -232,6 +234,7 @@ report([[list(info) for info in kernel.arguments_info] for kernel in kernels])
     assert found == [[[0, 4], [8, 8], [16, 4]]] * 3
 
 
+@pytest.mark.slow
 def test_cubins_of_cuda_12(library: Path, images: Path, tmp_path: Path) -> None:
     """Below 10.0 they have another layout, without the note; the suffix is a flag."""
     for name, flags in (("sm_80", 0x500550), ("sm_90", 0x5A055A), ("sm_90a", 0x5A0D5A)):
@@ -305,6 +308,7 @@ def test_failing_initialisation(library: Path, images: Path, error: int | None, 
     assert seconds < 1
 
 
+@pytest.mark.slow
 def test_sixteen_threads(library: Path, images: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     found = run(

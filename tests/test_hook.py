@@ -46,6 +46,7 @@ class TestWheel:
         assert module["kernels"] == {"scale": "scale"}
         assert [image["architecture"] for image in module["images"]] == ["sm_80", "sm_90", "compute_80"]
 
+    @pytest.mark.slow
     def test_names_need_no_configuration(self, tmp_path: Path) -> None:
         """extern "C", plain and namespaced kernels are found by source name, templates by their expression."""
         source = (
@@ -62,6 +63,7 @@ class TestWheel:
             "c_kernel", "outer::inner::nested", "plain", "typed<float>", "typed<unsigned int>",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_git_ignored_images_are_shipped(self, tmp_path: Path) -> None:
         """W1: what .gitignore names is in the wheel all the same, and nothing is written into the tree."""
         project = make_project(tmp_path)
@@ -72,12 +74,14 @@ class TestWheel:
         assert "demo/_cuda_kernels/manifest.json" in names
         assert sorted(str(path) for path in project.root.rglob("*")) == before
 
+    @pytest.mark.slow
     def test_no_jit_ships_no_source(self, tmp_path: Path) -> None:
         """`jit = false` leaves `src/` out, and the manifest says so."""
         wheel = built(make_project(tmp_path, 'archs = ["sm_80"]\njit = false'))
         assert not [name for name in names_of(wheel) if "/src/" in name]
         assert manifest_of(wheel)["fallback"] is None
 
+    @pytest.mark.slow
     def test_header_behind_another_architecture_is_shipped(self, tmp_path: Path) -> None:
         """A header that only an architecture outside the list includes is shipped for the fallback."""
         source = '#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200\n#include "new.cuh"\n#endif\n' + KERNEL
@@ -121,6 +125,7 @@ class TestWheel:
 
 
 class TestLayouts:
+    @pytest.mark.slow
     def test_src_layout_and_include_dirs(self, tmp_path: Path) -> None:
         """A src layout: modules are named inside their package, headers come from include-dirs of the root."""
         source = '#include "shared.cuh"\nextern "C" __global__ void k(int *x) { *x = VALUE; }\n'
@@ -135,6 +140,7 @@ class TestLayouts:
         assert manifest_of(wheel)["modules"][0]["name"] == "deep.k"
         assert "demo/_cuda_kernels/src/include/shared.cuh" in names_of(wheel)
 
+    @pytest.mark.slow
     def test_two_packages_in_one_wheel(self, tmp_path: Path) -> None:
         """Each package gets the manifest of the sources that it holds."""
         project = make_project(
@@ -146,6 +152,7 @@ class TestLayouts:
         assert [module["name"] for module in manifest_of(wheel, "demo")["modules"]] == ["a"]
         assert [module["name"] for module in manifest_of(wheel, "other")["modules"]] == ["b"]
 
+    @pytest.mark.slow
     def test_hatch_toml(self, tmp_path: Path) -> None:
         """The hook table may stand in hatch.toml, and mistakes are named as they stand there."""
         project = make_project(tmp_path)
@@ -158,6 +165,7 @@ class TestLayouts:
         assert "cuda-kernels: " in run.output
         assert "  - build.hooks.cuda-kernels.acrhs: unknown key; did you mean archs?" in run.output
 
+    @pytest.mark.slow
     def test_hook_of_the_wheel_target(self, tmp_path: Path) -> None:
         """The hook table may stand under targets.wheel.hooks."""
         project = make_project(tmp_path)
@@ -171,6 +179,7 @@ class TestLayouts:
         )
         assert "tool.hatch.build.targets.wheel.hooks.cuda-kernels.arcs" in project.build().output
 
+    @pytest.mark.slow
     def test_sources_outside_the_package(self, tmp_path: Path) -> None:
         """A source that lies in no package is an error that names the choice; `package` makes it."""
         table = 'archs = ["sm_80"]\nsources = ["csrc/*.cu"]'
@@ -183,6 +192,7 @@ class TestLayouts:
         project.write({"pyproject.toml": text.replace("sources =", 'package = "demo"\nsources =')})
         assert manifest_of(built(project))["modules"][0]["name"] == "csrc.k"
 
+    @pytest.mark.slow
     def test_sources_rewriting(self, tmp_path: Path) -> None:
         """With hatchling's `sources` rewriting the files land in the package as it is in the wheel."""
         project = make_project(
@@ -192,6 +202,7 @@ class TestLayouts:
         )
         assert "renamed/_cuda_kernels/k.sm_80.cubin" in names_of(built(project))
 
+    @pytest.mark.slow
     def test_namespace_package(self, tmp_path: Path) -> None:
         """A package inside a namespace package carries its own manifest."""
         project = make_project(
@@ -202,6 +213,7 @@ class TestLayouts:
         wheel = built(project)
         assert manifest_of(wheel, "space/part")["package"] == "space.part"
 
+    @pytest.mark.slow
     def test_headers_above_the_root(self, tmp_path: Path) -> None:
         """Headers above the project's root compile, and are shipped where the fallback finds them."""
         source = '#include "../../common/value.cuh"\nextern "C" __global__ void k(int *x) { *x = VALUE; }\n'
@@ -218,6 +230,7 @@ class TestLayouts:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
 
+    @pytest.mark.slow
     def test_headers_above_the_root_without_fallback(self, tmp_path: Path) -> None:
         """With `jit = false`, too, the manifest holds no path that leads out of the package."""
         source = '#include "value.cuh"\nextern "C" __global__ void k(int *x) { *x = VALUE; }\n'
@@ -272,6 +285,7 @@ class TestRebuild:
         assert second.report is not None and second.report["cached"] == 1
 
     @pytest.mark.parametrize("seed", [pytest.param("0", marks=pytest.mark.slow), "4711"])
+    @pytest.mark.slow
     def test_bytes_do_not_depend_on_the_environment(self, tmp_path: Path, seed: str) -> None:
         """Umask, hash seed, time zone and locale leave no trace in a wheel."""
         project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]\noptions = { lineinfo = true }')
@@ -399,6 +413,7 @@ class TestMistakes:
         assert run.status == 1
         assert "nothing to compile" in run.output
 
+    @pytest.mark.slow
     def test_pins_that_this_environment_contradicts(self, tmp_path: Path) -> None:
         """Outside isolation another NVRTC than the table asks for is refused, with what to install."""
         run = make_project(tmp_path, 'archs = ["sm_80"]\nnvrtc = "13.0.48"').build()

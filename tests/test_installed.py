@@ -52,6 +52,7 @@ def find(root: Path, *packages: str) -> None:
 
 
 class TestWheel:
+    @pytest.mark.slow
     def test_built_shipped_and_self_contained(self, library: Path, tmp_path: Path) -> None:
         """The package's headers are found without an import, what the source reaches of them is shipped, and the wheel
         verifies where the package is not installed. A changed header compiles anew."""

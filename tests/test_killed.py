@@ -87,6 +87,7 @@ def test_interrupted_build(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not can_mount(), reason="mounting in a namespace is not allowed here")
+@pytest.mark.slow
 def test_full_disk(tmp_path: Path) -> None:
     """W4: a full file system ends the build without a wheel, the tree as before; with room it goes on."""
     project = make_project(tmp_path, 'archs = ["sm_80", "sm_90"]')
@@ -116,6 +117,7 @@ def test_full_disk(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are posix")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.slow
 def test_ended_build(tmp_path: Path, name: str) -> None:
     """A build that is told to end, or whose terminal closes, leaves nothing, however often it is told."""
     project = make_project(tmp_path, 'archs = ["sm_80"]', {"demo/a.cu": KERNEL, "demo/slow.cu": SLOW})

@@ -207,6 +207,7 @@ class TestDispatches:
         assert set(image.kernels) == {f"scale<{'c10::Half' if kind == 'H' else kind}>" for kind in types.split()}
         assert not image.warnings
 
+    @pytest.mark.slow
     def test_dispatches_in_dispatches(self, small: Path) -> None:
         """Of every combination there is an instance, and of what a member launches for its callers."""
         job = make_job(write(small, {"k.cu": NESTED}), include_dirs=installed_labels("torch"), toolkit_headers="auto")

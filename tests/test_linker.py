@@ -375,6 +375,7 @@ class TestProject:
         assert run.status == 1
         assert "lib/factor.cuh is reached from lib/other.cu and is left out" in run.output
 
+    @pytest.mark.slow
     def test_ptx_is_refused_before_any_compile(self, tmp_path: Path) -> None:
         """PTX without link-time optimization is told as a matter of the table."""
         table = TABLE.replace('"sm_90"', '"compute_80"')

@@ -109,6 +109,7 @@ def test_a_shipped_image(machine: Machine, demo: Site, capability: str, driver: 
     assert machine.loads(None) == [arch]
 
 
+@pytest.mark.slow
 def test_nearest_lower_minor(machine: Machine, tmp_path: Path, build_cache: Path) -> None:
     """Among cubins of the same major the nearest one below the device wins."""
     site = build_demo(tmp_path / "minors", archs=("sm_80", "sm_86", "sm_90"), cache=build_cache)
@@ -199,6 +200,7 @@ def test_a_package_without_sources(machine: Machine, tmp_path: Path, build_cache
     assert outcome.startswith("NoCompatibleImageError") and "the package ships no sources" in outcome
 
 
+@pytest.mark.slow
 def test_a_device_that_nvrtc_does_not_know(machine: Machine, demo: Site) -> None:
     """A device newer than NVRTC gets PTX of the fallback, if its driver is new enough to compile that."""
     found = machine.run(COMPILES, demo.root, arguments=["saxpy"], capabilities=("13.0",), jit="force", driver="14.0")
@@ -473,6 +475,7 @@ def test_a_package_in_a_zip_file(machine: Machine, demo: Site, tmp_path: Path) -
     assert machine.run(LOAD, empty, arguments=["saxpy"]).value[0].startswith("ManifestError: demo has no")
 
 
+@pytest.mark.slow
 def test_moved_site_packages(machine: Machine, demo: Site, tmp_path: Path) -> None:
     """An installed package can be moved, also to a path with white space and letters beyond ASCII."""
     moved = demo.copy(tmp_path / "an öther pläce")
@@ -488,6 +491,7 @@ def test_the_callers_package(machine: Machine, demo: Site, module: str) -> None:
     assert machine.loads() == ["sm_90a"]
 
 
+@pytest.mark.slow
 def test_a_package_that_is_run(machine: Machine, demo: Site) -> None:
     """`python -m demo` has a package as well."""
     code = "import runpy\nrunpy.run_module('demo', run_name='__main__', alter_sys=True)\nreport(True)"
@@ -582,6 +586,7 @@ def test_a_module_that_is_not_there(machine: Machine, demo: Site) -> None:
     assert outcome == "KernelNotFoundError: demo has no module 'stat'; did you mean 'state'?"
 
 
+@pytest.mark.slow
 def test_whole_modules(machine: Machine, demo: Site) -> None:
     """load_module gives the image with its variables, takes source names, and shares the image with load_kernel."""
     code = """
@@ -707,6 +712,7 @@ report([len({tuple(sorted(kernels.items())) for device, kernels in found if devi
     assert sorted(machine.loads(None)) == ["sm_80"] * 4 + ["sm_90a"] * 4
 
 
+@pytest.mark.slow
 def test_sixteen_threads_and_a_cold_fallback(machine: Machine, demo: Site) -> None:
     """Threads that need one image from the fallback compile it once, with a cache or without."""
     code = COMPILES.replace(
@@ -723,6 +729,7 @@ with ThreadPoolExecutor(16) as threads:
     assert machine.loads(None) == ["sm_90a"] * 2
 
 
+@pytest.mark.slow
 def test_a_fork_before_the_first_use(machine: Machine, demo: Site) -> None:
     """A child that was forked before anything was loaded loads by itself, even when a thread held the lock."""
     code = """
@@ -942,6 +949,7 @@ def test_live_edits(machine: Machine, tmp_path: Path) -> None:
     assert len({entry["fnv1a64"] for entry in read_log(machine.log, "library_load")}) == 3
 
 
+@pytest.mark.slow
 def test_a_live_source_that_does_not_compile(machine: Machine, tmp_path: Path) -> None:
     """A mistake in a live source is the compiler's error, every time, and never the kernel of before."""
     root, site = install_editable(tmp_path)
@@ -956,6 +964,7 @@ def test_a_live_source_that_does_not_compile(machine: Machine, tmp_path: Path) -
     assert _seen(machine, root, site) == ["ok", [], []]
 
 
+@pytest.mark.slow
 def test_an_edited_hook_table(machine: Machine, tmp_path: Path) -> None:
     """An edit of the hook table is named as needing a reinstall; an edit elsewhere in the file is not."""
     root, site = install_editable(tmp_path)
@@ -967,6 +976,7 @@ def test_an_edited_hook_table(machine: Machine, tmp_path: Path) -> None:
     assert outcome.startswith("ConfigurationError: the hook table of") and "reinstall" in outcome
 
 
+@pytest.mark.slow
 def test_a_new_source_in_an_editable_install(machine: Machine, tmp_path: Path) -> None:
     """A source that appeared since the install is named, as it needs a reinstall to be declared."""
     root, site = install_editable(tmp_path)
@@ -975,6 +985,7 @@ def test_a_new_source_in_an_editable_install(machine: Machine, tmp_path: Path) -
     assert outcome.startswith("KernelNotFoundError") and "demo/three.cu" in outcome and "reinstall" in outcome
 
 
+@pytest.mark.slow
 def test_an_editable_install_in_full(machine: Machine, tmp_path: Path) -> None:
     """Names, modules, explanations and the policy work in an editable install as in any other."""
     root, site = install_editable(tmp_path)
@@ -997,6 +1008,7 @@ report([found, attempt(state.get_kernel, "polynomial"), explain("saxpy", package
     assert outcome.startswith("NoCompatibleImageError: demo is installed as editable") and compiled == []
 
 
+@pytest.mark.slow
 def test_an_editable_install_without_a_driver(machine: Machine, tmp_path: Path) -> None:
     """Without a driver a name that is not there is told first; for one that is there it is a DriverError."""
     root, site = install_editable(tmp_path)

@@ -88,6 +88,7 @@ def test_instances_in_what_nvcc_alone_reads(tmp_path: Path) -> None:
     assert set(image.kernels) == {"scale<double>"}
 
 
+@pytest.mark.slow
 def test_a_file_that_only_looks_unread(tmp_path: Path) -> None:
     """An include that a string or a comment seems to hold, or that a macro makes, is the preprocessor's to judge."""
     text = (

@@ -101,6 +101,7 @@ def test_against_the_calculator(tmp_path: Path) -> None:
         assert (active_blocks(cc, used, kept, size)[0], LIMITS[cc].blocks) == (blocks, most), (cc, used, kept, size)
 
 
+@pytest.mark.slow
 def test_against_the_published_limits(tmp_path: Path) -> None:
     """Every limit is the one that libcu++ publishes, and one that is not is noticed."""
     if probe().version < (13, 3):

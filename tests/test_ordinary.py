@@ -21,7 +21,7 @@ from hatch_cuda_kernels.plan import CompiledImage
 
 FOLDER = TESTS / "ordinary"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
-FEW = FILES[::14]
+FEW = FILES[::28]
 """Those of the default run."""
 
 NVCC_REFUSES = {

@@ -43,6 +43,7 @@ def small_jobs(root: Path, count: int) -> list[CompileJob]:
     return [make_job(root, f"k{n}.cu") for n in range(count)]
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_work(tmp_path: Path) -> None:
     """A few small kernels take one worker, which is the one that was asked for the toolchain; long ones take more."""
     jobs = small_jobs(tmp_path, 4)
@@ -138,6 +139,7 @@ def test_workers_are_what_the_system_kills_first(tmp_path: Path) -> None:
         assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
 
 
+@pytest.mark.slow
 def test_what_was_compiled_before_does_not_count(tmp_path: Path) -> None:
     """A header that includes itself can cost a process its trace; the next reads are those of a compile alone."""
     kernel = 'extern "C" __global__ void k(unsigned *p) { unsigned v = 1;\n%s p[0] = v; }\n'

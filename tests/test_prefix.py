@@ -485,6 +485,7 @@ def test_workers_share(tmp_path: Path, space: Workspace) -> None:
         assert all(isinstance(result, CompiledImage) and result.memory > 50 << 20 for result in results.values())
 
 
+@pytest.mark.slow
 def test_a_crash_with_a_prefix_is_not_the_job_s(
     tmp_path: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def build_in(project: Project, stderr: int, **env: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
 @pytest.mark.parametrize("failing", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_terminal(project: Project, failing: bool) -> None:
     """On a terminal one line moves, and is gone before the closing line, or the errors, are printed."""
     if failing:
@@ -63,6 +64,7 @@ def test_terminal(project: Project, failing: bool) -> None:
         assert CLOSING.search(last)
 
 
+@pytest.mark.slow
 def test_log(project: Project) -> None:
     """In a log each image is a line, and the last line tells the whole."""
     run = project.build()
@@ -81,6 +83,7 @@ def test_log(project: Project) -> None:
     assert {image["finished"] for image in again.report["images"]} == {None}
 
 
+@pytest.mark.slow
 def test_quiet(project: Project) -> None:
     """HATCH_QUIET leaves warnings, and twice of it nothing."""
     run = project.build(env={"HATCH_QUIET": "2"})
@@ -103,6 +106,7 @@ def test_long_names_stay_on_their_line() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the shell is posix")
+@pytest.mark.slow
 def test_no_standard_error(tmp_path: Path) -> None:
     """A build whose standard error is closed, as a service's may be, is a build."""
     project = make_project(tmp_path)

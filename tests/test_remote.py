@@ -277,6 +277,7 @@ class TestOdd:
         assert KernelCache.open([f"{tmp_path}/three", url]).lookup_all(list(pairs)) == pairs
 
     @pytest.mark.usefixtures("impatient")
+    @pytest.mark.slow
     def test_nobody_there(self, tmp_path: Path, pairs: dict[CompileJob, CompiledImage]) -> None:
         """A host that refuses the connection, or that is not known, costs one warning."""
         for place in (f"http://127.0.0.1:{free_port()}/x", "http://nowhere.invalid/x", "redis://127.0.0.1:1/0"):
@@ -341,6 +342,7 @@ report([len(cache.layers), caught])
     assert "hatch-cuda-kernels[redis]" in caught[1]
 
 
+@pytest.mark.slow
 def test_dead_remote(tmp_path: Path) -> None:
     """A build whose remote is dead gives the wheel and says so once, with real time limits."""
     (tmp_path / "server").mkdir()

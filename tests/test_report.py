@@ -87,6 +87,7 @@ def report(project: Project, *arguments: str) -> str:
     return out.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_page(project: Project) -> None:
     """Every section is there, with what the wheel and its build have."""
     text = report(project, "--build-report", str(project.root.parent / "report.json"))
@@ -134,6 +135,7 @@ def test_page_for_screen_readers(project: Project) -> None:
     assert {str(link["href"])[1:] for link in found.all("a")} <= set(ids)
 
 
+@pytest.mark.slow
 def test_changes_against_an_older_build(project: Project, tmp_path: Path) -> None:
     """--against shows what changed, in the page and in Markdown."""
     other = make_project(tmp_path, 'archs = ["sm_80"]', {"demo/scale.cu": KERNEL})
@@ -237,6 +239,7 @@ def test_markup_escapes(text: str, value: str) -> None:
     assert list(found.tags[1][1]) == ["title"]
 
 
+@pytest.mark.slow
 def test_large_package() -> None:
     """Eight thousand images with six thousand kernels: a page that stays within bounds."""
     text = page(summary_of(made_up("k", 1000, 6, 8)))

@@ -99,6 +99,7 @@ def test_place_order_and_time(reference: Reference, tmp_path: Path) -> None:
     assert not list((tmp_path / "tmp").iterdir())
 
 
+@pytest.mark.slow
 def test_warm_and_cold(reference: Reference, tmp_path: Path) -> None:
     """A wheel out of the cache is the wheel out of the compiler."""
     project, wheel = reference

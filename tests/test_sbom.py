@@ -49,6 +49,7 @@ def read(wheel: Path) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.slow
 def test_schema(wheel: Path) -> None:
     """The document is CycloneDX 1.6 by the published schema, and RECORD has it."""
     with zipfile.ZipFile(wheel) as archive:
@@ -86,6 +87,7 @@ def test_what_is_in_it(wheel: Path) -> None:
     assert len(inputs) == 4
 
 
+@pytest.mark.slow
 def test_toolkit_headers(tmp_path: Path) -> None:
     """Headers that an installed toolkit wheel brought are listed with their digests."""
     source = "#include <cuda_fp16.h>\n" + KERNEL

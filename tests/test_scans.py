@@ -270,6 +270,7 @@ def test_no_cache(tmp_path: Path) -> None:
         assert close(KernelCache.open(False), root) == close_over(ProjectTree(root), "k.cu", ["inc"])
 
 
+@pytest.mark.slow
 def test_builds(tmp_path: Path) -> None:
     """A build remembers what it scanned, and after the edit of a header compiles what reads it."""
     files = {"demo/k.cu": '#include "a.h"\nextern "C" __global__ void k(int *p) { *p = A; }\n'}
@@ -284,6 +285,7 @@ def test_builds(tmp_path: Path) -> None:
     assert "0 cached, 1 compiled" in project.build().output
 
 
+@pytest.mark.slow
 def test_shipped_sources(tmp_path: Path, scanned: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """The sources that a package ships are not scanned by each process that compiles one of them."""
     monkeypatch.setenv("HATCH_CUDA_KERNELS_CACHE", str(tmp_path / "run-time"))

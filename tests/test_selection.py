@@ -168,7 +168,8 @@ REPRESENTATIVE = (
 PAIRS: list[tuple[Version, Version]] = [((13, 5), (13, 5)), ((13, 0), (13, 5)), ((12, 9), (13, 0))]
 
 
-@pytest.mark.parametrize("of_three", [MODES[:1], pytest.param(MODES, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.slow
+@pytest.mark.parametrize("of_three", [MODES[:1], MODES], ids=["some", "all"])
 def test_choice_among_up_to_three(of_three: list[Mode], record_property: Callable[[str, object], None]) -> None:
     """The best image wins on every capability whatever lies beside it, with the fallback allowed or not. Modes beside
     the usual one see all sets of two, and in the long run those of three as well."""

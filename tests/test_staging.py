@@ -147,6 +147,7 @@ class CustomHook(BuildHookInterface):
 """
 
 
+@pytest.mark.slow
 def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:
     """hatchling packs sources after they were compiled: one that is another by then is warned of, and no other."""
     project = make_project(tmp_path, 'archs = ["sm_80"]\n[tool.hatch.build.hooks.custom]')

@@ -240,6 +240,7 @@ def test_a_header_that_nobody_has(tmp_path: Path, space: Workspace) -> None:
         compile_files(tmp_path, {"k.cu": source}, space, toolkit_headers="auto")
 
 
+@pytest.mark.slow
 def test_assertions(tmp_path: Path, space: Workspace) -> None:
     """Each include of `assert.h` looks at NDEBUG, as the real one does; a macro of the same name goes."""
     steps = [
@@ -264,6 +265,7 @@ def test_assertions(tmp_path: Path, space: Workspace) -> None:
             assert on == {f"_Z{len(name)}{name}Pi" for name, _, expected in steps[first:] if expected}
 
 
+@pytest.mark.slow
 def test_assertions_are_named_as_written(tmp_path: Path, space: Workspace) -> None:
     """The message has the expression of the file, not what macros in it stand for."""
     text = "#include <cassert>\n#define LIMIT 77\n__global__ void k(int *p) { assert(*p < LIMIT && *p != '%'); }\n"

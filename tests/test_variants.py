@@ -73,6 +73,7 @@ def tool(site: Path, *arguments: str) -> str:
 
 
 class TestBuild:
+    @pytest.mark.slow
     def test_every_combination_is_a_module(self, project: Project) -> None:
         """Each combination has its name, its macros, and an image that was compiled with them."""
         modules = {module["name"]: module for module in manifest_of(project.wheel())["modules"]}
@@ -99,6 +100,7 @@ class TestBuild:
                 (entry,) = facts.entries.values()
                 assert entry.shared_bytes == module["images"][0]["entries"]["gemm"]["shared_bytes"]
 
+    @pytest.mark.slow
     def test_one_value_more_compiles_one_more(self, tmp_path: Path) -> None:
         """A value that is added costs its own compiles only; the others come from the cache."""
         project = make_project(
@@ -110,6 +112,7 @@ class TestBuild:
         shutil.rmtree(tmp_path / "out")
         assert project.build().outcomes == {"gemm[TILE=16] sm_80": "cached", "gemm[TILE=64] sm_80": "compiled"}
 
+    @pytest.mark.slow
     def test_a_failing_variant_is_named(self, tmp_path: Path) -> None:
         """An error says which combination it is of. A macro that breaks NVRTC's own header is told to do so: `T` does,
         which many a header calls its template parameter."""

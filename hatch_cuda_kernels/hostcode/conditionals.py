@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from .declarations import Declaration, Parser
-from .tokens import DEFINE, DIRECTIVE, INCLUDE, UNDEF, directive_name
+from .tokens import DEFINES_OR_UNDEFINES, DIRECTIVE, INCLUDE, directive_name
 
 __all__ = ["Undecided", "undecided"]
 
@@ -57,7 +57,7 @@ def undecided(parser: Parser, line: int, own: Collection[str]) -> Undecided | No
             if made.first < first or made.last > last or outer:
                 return None
             declarations.append(made)
-    macros = {match[1] for text in texts if (match := DEFINE.match(text) or UNDEF.match(text))}
+    macros = {match[1] for text in texts if (match := DEFINES_OR_UNDEFINES.match(text))}
     return Undecided(first, last, directives, declarations, macros)
 
 

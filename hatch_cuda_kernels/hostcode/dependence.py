@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .choices import differing, knows_nvrtc
-from .tokens import DEFINE, DIRECTIVE, SIGN, UNDEF, Token, directive_name, tokenize
+from .tokens import DEFINES_OR_UNDEFINES, DIRECTIVE, SIGN, Token, directive_name, tokenize
 
 __all__ = ["Arm", "Dependence", "arms_of", "derived_macros", "is_alike"]
 
@@ -129,7 +129,7 @@ def _chains(tokens: Sequence[Token]) -> Iterator[_Chain]:
                 chain.arms.append(Arm(chain.start, token.start, chain.at))
         elif name is None and stack and stack[-1].at < 0:
             stack[-1].at = token.start
-        elif name and stack and (match := DEFINE.match(token.text) or UNDEF.match(token.text)):
+        elif name and stack and (match := DEFINES_OR_UNDEFINES.match(token.text)):
             stack[-1].defined.add(match[1])
         if name in ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else") and stack:
             stack[-1].asked.append(token.text)

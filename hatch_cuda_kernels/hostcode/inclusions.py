@@ -18,7 +18,7 @@ from .declarations import Parser
 from .dependence import Dependence, is_alike
 from .fragments import Includes
 from .surroundings import Surroundings
-from .tokens import DEFINE, DIRECTIVE, INCLUDE, UNDEF, WORD, Token, directive_name, tokenize
+from .tokens import DEFINES_OR_UNDEFINES, DIRECTIVE, INCLUDE, WORD, Token, directive_name, tokenize
 
 __all__ = ["Inclusion", "defined_in", "inclusions", "is_left", "runs", "without_definitions"]
 
@@ -87,7 +87,7 @@ def runs(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 def defined_in(tokens: Sequence[Token]) -> set[str]:
     """The macros that a file defines or undefines."""
     directives = (token.text for token in tokens if token.kind == DIRECTIVE)
-    return {match[1] for text in directives if (match := DEFINE.match(text) or UNDEF.match(text))}
+    return {match[1] for text in directives if (match := DEFINES_OR_UNDEFINES.match(text))}
 
 
 def is_left(names: Collection[str], text: str) -> bool:
@@ -97,7 +97,7 @@ def is_left(names: Collection[str], text: str) -> bool:
             return True
         if token.kind == DIRECTIVE:
             words = set(re.findall(r"\w+", token.text))
-            match = DEFINE.match(token.text) or UNDEF.match(token.text)
+            match = DEFINES_OR_UNDEFINES.match(token.text)
             if not words.isdisjoint(names) and not (match and match[1] in names):
                 return True
     return False
@@ -108,7 +108,7 @@ def without_definitions(names: Collection[str], text: str) -> str:
     pieces: list[str] = []
     position = 0
     for token in tokenize(text):
-        match = (DEFINE.match(token.text) or UNDEF.match(token.text)) if token.kind == DIRECTIVE else None
+        match = DEFINES_OR_UNDEFINES.match(token.text) if token.kind == DIRECTIVE else None
         if match and match[1] in names:
             pieces += [text[position : token.start], re.sub(r"[^\n]", " ", token.text)]
             position = token.end

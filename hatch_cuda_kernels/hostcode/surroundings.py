@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from .names import HOST, SPACES
-from .tokens import DEFINE, DIRECTIVE, UNDEF, WORD, Token, tokenize, without_thrown
+from .tokens import DEFINE, DEFINES_OR_UNDEFINES, DIRECTIVE, WORD, Token, tokenize, without_thrown
 
 __all__ = ["Macro", "Surroundings", "macro_of"]
 
@@ -137,7 +137,7 @@ class Surroundings:
                     body = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", match[3], flags=re.DOTALL)
                     macros.setdefault(match[1], set()).update(re.findall(r"<<<|\w+|[{};]", without_thrown(body)))
                     definitions.setdefault(match[1], set()).add(macro_of(match))
-                if token.kind == DIRECTIVE and (match := DEFINE.match(token.text) or UNDEF.match(token.text)):
+                if token.kind == DIRECTIVE and (match := DEFINES_OR_UNDEFINES.match(token.text)):
                     here.add(match[1])
             homes.update(here)
             homes.update(match[1].decode() for match in _STACKED.finditer(data))

@@ -14,6 +14,7 @@ __all__ = [
     "COMPUTED",
     "DEAD",
     "DEFINE",
+    "DEFINES_OR_UNDEFINES",
     "DIRECTIVE",
     "INCLUDE",
     "KEPT_PRAGMA",
@@ -51,6 +52,7 @@ _DIRECTIVE_TEXT = re.compile(
 _DIRECTIVE_NAME = re.compile(r"(?:#|%:)(?:[ \t\f\v]|\\\r?\n|/\*.*?\*/)*(\w*)", re.DOTALL)
 DEFINE = re.compile(r"(?:#|%:)\s*define[\s\\]+([A-Za-z_]\w*)(\([^()]*\))?(.*)", re.DOTALL)
 UNDEF = re.compile(r"(?:#|%:)\s*undef[\s\\]+([A-Za-z_]\w*)")
+DEFINES_OR_UNDEFINES = re.compile(r"(?:#|%:)\s*(?:define|undef)[\s\\]+([A-Za-z_]\w*)")
 INCLUDE = re.compile(r'(?:#|%:)\s*(?:include|include_next|import)\s*(?:<([^>\n]+)>|"([^"\n]+)")')
 COMPUTED = re.compile(r"(?:#|%:)\s*(?:include|include_next|import)\s+([A-Za-z_]\w*)\s*(?://.*|/\*.*)?", re.DOTALL)
 """An include whose operand is a macro without arguments."""
