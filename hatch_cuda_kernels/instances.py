@@ -136,6 +136,15 @@ class Instances:
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)
 
+    def drop(self, expressions: Sequence[str]) -> bool:
+        """Let go of instances of templates that other files of a program define; whether host code asked for all."""
+        if not set(expressions) <= set(self.taken):
+            return False
+        self.taken = [text for text in self.taken if text not in set(expressions)]
+        gone = {_template(text) for text in expressions} - {_template(text) for text in self.taken}
+        self.mentions = [mention for mention in self.mentions if mention.kernel not in gone]
+        return True
+
     def _failed(self, log: str) -> dict[str, str] | None:
         """Expressions whose kernels do not compile: those of the very arguments, else all of a kernel's. None where an
         error is of no kernel's instance."""
@@ -157,7 +166,7 @@ class Instances:
         """The expressions that an instantiation may be of, as the compiler shows it."""
         name = match["name"].rpartition("::")[2]
         given = _GIVEN.sub("", match["given"].replace(" ", "").replace("__nv_bool", "bool")).split(",")
-        those = [text for text in self.taken if text.partition("<")[0].rpartition("::")[2] == name]
+        those = [text for text in self.taken if _template(text) == name]
         return [text for text in those if _stands_for(text, given)] or those
 
     def left_open(self, job: CompileJob, read: Collection[str]) -> list[str]:
@@ -223,6 +232,11 @@ class Instances:
 
 def _example(mention: Mention) -> str:
     return mention.expressions[0] if mention.expressions else f"{mention.kernel or 'kernel'}<...>"
+
+
+def _template(expression: str) -> str:
+    """The template that an expression is an instance of, without its namespaces."""
+    return expression.partition("<")[0].rpartition("::")[2]
 
 
 def _stands_for(expression: str, given: list[str]) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from .cubin import plain_names, read_cubin, read_ptx, spills_from_log
 from .elf import ImageFormatError
@@ -12,11 +13,19 @@ from .errors import CompilationError, ToolchainError
 from .manifest import Resources, squeeze_name
 from .plan import CompileJob
 
-__all__ = ["NoKernelError", "image_facts", "kernel_names", "warnings_in"]
+__all__ = ["NoKernelError", "UndefinedKernelsError", "image_facts", "kernel_names", "warnings_in"]
 
 
 class NoKernelError(CompilationError):
     """The source compiles, to nothing that could be launched."""
+
+
+class UndefinedKernelsError(CompilationError):
+    """Name expressions of templates that no file of the module defines."""
+
+    def __init__(self, message: str, expressions: Sequence[str]) -> None:
+        super().__init__(message)
+        self.expressions = expressions
 
 
 _PTXAS_REPORT = re.compile(r"^ptxas\s+(?:info\s*:|\.\s).*(?:\n|\Z)", re.MULTILINE)
@@ -67,11 +76,12 @@ def kernel_names(job: CompileJob, entries: dict[str, Resources | None], lowered:
     """Every name that a kernel of this image is loaded by -> its symbol; of a part, those that were asked for."""
     if job.unit.relocatable:
         return lowered
-    for expression, symbol in lowered.items():
-        if symbol not in entries:
-            raise CompilationError(
-                f"{job}: the name expression {expression!r} gives {symbol}, which is no kernel of the image"
-            )
+    if undefined := [expression for expression, symbol in lowered.items() if symbol not in entries]:
+        raise UndefinedKernelsError(
+            f"{job}: the name expression {undefined[0]!r} gives {lowered[undefined[0]]}, which is no kernel of the "
+            "image; the files of the module declare its template and do not define it",
+            undefined,
+        )
     names = {squeeze_name(name): symbol for name, symbol in plain_names(list(entries)).items()}
     names.update(lowered)
     named = set(names.values())

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Protocol
 
 from ._version import __version__
 from .arch import Architecture
+from .installed import is_of_library
 from .manifest import Omission, Resources, compact_json
 from .sources import Closure, Tree, close_over, merge_closures
 from .standins import standins_digest
@@ -33,8 +36,9 @@ __all__ = [
     "make_unit",
 ]
 
-PASSING_VERSION = 70
+PASSING_VERSION = 71
 """Version of what the package `hostcode` makes of a text. Here, so that a key is made without that package."""
+_WIDE_INTEGERS = re.compile(rb"\b__u?int128(?:_t)?\b")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +140,7 @@ def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
         module=declared.name,
         closure=closures[0],
         include_dirs=declared.include_dirs,
-        options=declared.options,
+        options=_with_wide_integers(declared.options, closures),
         defines=declared.defines,
         name_expressions=declared.name_expressions,
         toolkit_headers=declared.toolkit_headers,
@@ -147,6 +151,14 @@ def make_unit(tree: Tree, package: str, declared: Declared) -> Unit:
     parts = [dataclasses.replace(whole, closure=closure, relocatable=True) for closure in closures]
     parts[1:] = [dataclasses.replace(part, name_expressions=()) for part in parts[1:]]
     return dataclasses.replace(whole, closure=merge_closures(closures), parts=tuple(parts))
+
+
+def _with_wide_integers(options: Mapping[str, Any], closures: Iterable[Closure]) -> Mapping[str, Any]:
+    """Options by which files that name integers of 128 bits have them, as with nvcc for Linux unasked."""
+    if sys.platform == "win32" or "device-int128" in options:
+        return options
+    files = [file for closure in closures for file in closure.files.values() if not is_of_library(file.label)]
+    return {**options, "device-int128": True} if any(_WIDE_INTEGERS.search(file.data) for file in files) else options
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

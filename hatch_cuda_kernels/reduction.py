@@ -38,7 +38,7 @@ from .libraries import wanted_libraries
 from .manifest import Omission
 from .narrowing import is_read_after_all, narrowed
 from .nvrtc import RefusalError, Shown, Workspace, can_be_traced, compile_shown, unread_files
-from .outcome import NoKernelError
+from .outcome import NoKernelError, UndefinedKernelsError
 from .plan import CompiledImage, CompileJob, Reads, Unit
 from .preprocessing import preprocessed
 from .refusals import (
@@ -331,6 +331,9 @@ class _Trial:
                     continue
                 if not self.instances.refuse(error.log):
                     return error.log
+            except UndefinedKernelsError as error:
+                if not self.instances.drop(error.expressions):
+                    raise
             else:
                 return None
 

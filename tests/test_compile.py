@@ -158,15 +158,29 @@ def test_s5_per_architecture(tmp_path: Path, space: Workspace) -> None:
         assert set(compile_files(tmp_path, {"k.cu": text}, space, arch=arch).kernels) == kernels
 
 
-@pytest.mark.parametrize("expression", ["nothing", "t<float", "f", "t<int, int>", "1 +", "t"])
+@pytest.mark.parametrize("expression", ["nothing", "t<float", "f", "t<int, int>", "1 +", "t", "elsewhere<int>"])
 def test_s5_name_expressions(tmp_path: Path, space: Workspace, expression: str) -> None:
     """[S5] A listed name that is no kernel is an error that has the name."""
     text = KERNEL + "template <class T> __global__ void t(T* p) { *p = 1; }\n__device__ int f() { return 1; }\n"
+    text += "template <class T> __global__ void elsewhere(T* p);\n"
     with pytest.raises(CompilationError) as raised:
         compile_files(tmp_path, {"k.cu": text}, space, name_expressions=[expression])
     assert expression.split("<")[0].split(" ")[0] in str(raised.value)
     image = compile_files(tmp_path, {"k.cu": text}, space, name_expressions=["t<float>", "t< int >"])
     assert {"t<float>", "k"} <= set(image.kernels)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nvcc has none there")
+def test_integers_of_128_bits(tmp_path: Path, space: Workspace) -> None:
+    """Files that name them have them, headers among these, as with nvcc; an author can refuse them."""
+    own = "inline __device__ __uint128_t wide(int a) { return (__uint128_t)a << 100; }\n"
+    text = '#include "own.cuh"\n' + KERNEL.replace("1", "(int)(wide(3) >> 99)")
+    files = {"k.cu": text, "own.cuh": own}
+    assert set(compile_files(tmp_path, files, space).kernels) == {"k"}
+    with pytest.raises(CompilationError, match="128-bit integer"):
+        compile_files(tmp_path, files, space, options={"device-int128": False})
+    asks = KERNEL + "#ifdef __SIZEOF_INT128__\n#error there are\n#endif\n"
+    assert set(compile_files(tmp_path, {"k.cu": asks}, space).kernels) == {"k"}
 
 
 # -- S6, S7, S9, S10: includes -----------------------------------------------------------------------------------

@@ -353,6 +353,29 @@ __global__ void k(const __grid_constant__ Params p, int* out) { out[0] = sizeof(
     assert image == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ('TORCH_CHECK(n != 3 && f(n, 1), "no ", n); return n;', "if (!(n != 3 && f(n, 1))) { __trap(); }"),
+        ("STD_TORCH_CHECK(n >= 0); return n;", "if (!(n >= 0)) { __trap(); }"),
+        ('TORCH_INTERNAL_ASSERT(\n  n == 1,\n  "one"); return n;', "if (!(n == 1)) { __trap(); }"),
+        ("TORCH_CHECK_EQ(n, 3); return n;", "TORCH_CHECK_EQ(n, 3);"),
+        ("return n < 0 ? throw 1 : n == 2;", "n < 0 ? (__trap(), n == 2) "),
+    ],
+)
+def test_throws_in_constant_functions(body: str, left: str) -> None:
+    """What throws in a constant function ends a constant expression all the same, on the line where it stands."""
+    source = f"constexpr bool f(int, int) {{ return true; }}\nconstexpr int g(int n) {{ {body} }}\nint last;\n"
+    result = pass_over(source.encode() + b"__global__ void k(int *p) { *p = g(1); }\n").data.decode()
+    assert left in result and result.count("\n") == source.count("\n") + 1
+
+
+def test_own_checks_stay() -> None:
+    """A macro of the project that is called like one of PyTorch's means what the project says."""
+    source = b"#define TORCH_CHECK(x, y) (x)\nconstexpr int g(int n) { TORCH_CHECK(n, 0); return n; }\n"
+    assert b"TORCH_CHECK(n, 0);" in pass_over(source + b"__global__ void k(int *p) { *p = g(1); }\n").data
+
+
 def test_declaration_stays_where_the_device_asks_for_its_type(tmp_path: Path) -> None:
     """A host function in an unevaluated operand keeps its declaration, so that overloads do not change."""
     source = b"""\

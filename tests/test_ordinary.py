@@ -28,7 +28,7 @@ NVCC_REFUSES = {
     "names_limits": "FLT_MAX is no name that nvcc has unasked",
     "names_stdint": "uint8_t is no name that nvcc has unasked",
 }
-ABSENT = r"fatal error: (?:\w+/\w+|cublas_v2|cufft|Python)\.h: No such file"
+ABSENT = r"fatal error: (?:[\w/]+/\w+|cublas_v2|cufft|Python)\.h: No such file"
 """What nvcc says of headers that are not installed; our build passes them over."""
 
 

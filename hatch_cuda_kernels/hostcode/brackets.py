@@ -24,6 +24,8 @@ class Brackets:
         """Index from which on nothing is understood."""
         self.match: dict[int, int] = {}
         """Index of a bracket that opens -> of the one that closes it."""
+        self.closers: set[int] = set()
+        """Brackets that close what another arm of a conditional, further down, closes as well."""
         self.twins: list[int] = []
         """Brackets that another arm of a conditional opens as well."""
         self.patience = self.rested = 100_000 + 50 * len(self.tokens)
@@ -71,8 +73,10 @@ class Brackets:
                         self.limit = index
                         break
                     known = self.match.setdefault(stack[0], index)
-                    if all(between.kind == DIRECTIVE for between in self.tokens[known + 1 : index]):
-                        self.match[stack[0]] = index  # another arm closes it as well, and nothing stands between
+                    apart = any(between.kind != DIRECTIVE for between in self.tokens[known + 1 : index])
+                    if known != index and (token.text == "}" or not apart):
+                        self.match[stack[0]] = index
+                        self.closers.add(known)
                     stack = stack[1]  # type: ignore[assignment]
         while stack is not None:  # never closed: from the outermost of them on, nothing is understood
             self.limit = min(self.limit, stack[0])

@@ -145,7 +145,7 @@ class Parser(Brackets):
         index = start
         while index < end:
             token = self.tokens[index]
-            if token.kind == DIRECTIVE or token.text == ";":
+            if token.kind == DIRECTIVE or token.text == ";" or index in self.closers:
                 index += 1
                 continue
             if token.text == "_Pragma" and self.is_at(index + 1, "(") and index + 1 in self.match:

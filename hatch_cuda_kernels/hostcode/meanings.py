@@ -295,7 +295,7 @@ class Meanings:
         """The tensor types of a dispatch whose arguments stand between two parentheses; none of any other call."""
         tokens = file.parser.tokens
         words = self.surroundings.expanded([tokens[opened - 1].text]) if opened else set()
-        dispatches = [word for word in words if word.startswith("AT_DISPATCH_")]
+        dispatches = [word for word in words if word.startswith(("AT_DISPATCH_", "THO_DISPATCH_"))]
         if not dispatches:
             return []
         head = itertools.takewhile(lambda token: token.text not in ("[", "{"), tokens[opened:closed])

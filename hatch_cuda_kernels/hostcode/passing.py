@@ -28,6 +28,7 @@ __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
 _CLASSES = frozenset("class struct union enum".split())
 _OF_ONE = frozenset(f"operator{sign}" for sign in ("!", "~"))
+_OF_VARIABLES = frozenset("static inline constexpr const".split())
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
 
 
@@ -153,6 +154,10 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
+            elif declaration.kind == "variable":
+                self._unmark(declaration, editor)
+                if declaration.first in retouched:
+                    self._retouch(declaration, editor)
             elif declaration.first in bodies:
                 self._hollow_out(declaration, editor, bodies[declaration.first])
             elif declaration.first in retouched:
@@ -380,6 +385,13 @@ class Pass:
         if declaration.body >= 0 and declaration.words & {"constexpr", "consteval"}:
             for first, last, instead in without_throws(self.parser, declaration.name_at, declaration.last):
                 editor.cut(first, last, instead)
+
+    def _unmark(self, declaration: Declaration, editor: Editor) -> None:
+        """Take `__host__` from a variable: it says nothing there to nvcc, and is an error to NVRTC."""
+        for index in range(declaration.first, declaration.name_at):
+            words = self.surroundings.expanded([self.parser.tokens[index].text])
+            if HOST in words:
+                editor.cut(index, index, " ".join(sorted(words & {*SPACES, *_OF_VARIABLES})))
 
 
 def pass_over(

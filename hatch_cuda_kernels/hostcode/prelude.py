@@ -62,7 +62,15 @@ _BY_STD_NAME = {
 }
 _STD_HEADERS = {name: header for header, names in _BY_STD_NAME.items() for name in names.split()}
 
-_TYPEDEFS = {"uint": "unsigned int", "ulong": "unsigned long", "ushort": "unsigned short", "ssize_t": "long"}
+_BITS = {8: "char", 16: "short", 32: "int", 64: "long"}
+_TYPEDEFS = {
+    "uint": "unsigned int",
+    "ulong": "unsigned long",
+    "ushort": "unsigned short",
+    "ssize_t": "long",
+    **{f"__int{bits}_t": f"signed {kind}" for bits, kind in _BITS.items()},
+    **{f"__uint{bits}_t": f"unsigned {kind}" for bits, kind in _BITS.items()},
+}
 _MACROS = {
     "__asm__": "asm",
     "__extension__": "",

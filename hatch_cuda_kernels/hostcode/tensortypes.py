@@ -289,6 +289,18 @@ _MOST = 8
 _MOST_LISTED = 24
 
 
+_HEADER_ONLY = (
+    "#define THO_DISPATCH_CASE AT_DISPATCH_CASE",
+    "#define THO_PRIVATE_CASE_TYPE_USING_HINT AT_DISPATCH_CASE_AS",
+    "#define THO_PRIVATE_CASE_TYPE_USING_HINT_TMPL(prelude, ...) AT_DISPATCH_CASE_AS(__VA_ARGS__)",
+    "#define THO_DISPATCH_CASE_TMPL(with, kind, ...) with(kind, scalar_t, __VA_ARGS__)",
+    "#define THO_DISPATCH_SWITCH AT_DISPATCH_SWITCH",
+    "#define THO_DISPATCH_SWITCH_TMPL(prelude, check, ...) AT_DISPATCH_SWITCH(__VA_ARGS__)",
+    "#define THO_DISPATCH_V2 AT_DISPATCH_V2",
+)
+"""Dispatches of `torch/headeronly`, for extensions that keep to PyTorch's stable interface."""
+
+
 def _dispatches(host: str) -> str:
     """The dispatches, as macros that run their code for each of the types."""
     scalar = f"typename {host}::scalar<(kind)>::type"
@@ -300,6 +312,7 @@ def _dispatches(host: str) -> str:
         "#define AT_PRIVATE_CASE_TYPE(name, kind, type, ...) { using scalar_t = type; (void)(__VA_ARGS__)(); }",
         "#define AT_DISPATCH_SWITCH(type, name, ...) [&] { (void)(type); __VA_ARGS__ }()",
         f"#define AT_DISPATCH_INDEX_TYPES(type, name, ...) AT_DISPATCH_SWITCH(type, name, {index})",
+        *_HEADER_ONLY,
     ]
     for kind, names in _KINDS.items():
         cases = " ".join(f"AT_DISPATCH_CASE(c10::ScalarType::{name}, __VA_ARGS__)" for name in names.split())

@@ -3,24 +3,29 @@
 """What functions throw: `i < n ? i : throw std::out_of_range("i")`.
 
 Neither compiler takes a `throw` in device code. In a constant function of the host it ends a constant expression with
-an error, which `__trap()` does as well.
+an error, which `__trap()` does as well. PyTorch's checks throw where a condition does not hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from .declarations import Parser
-from .tokens import DIRECTIVE, WORD
+from .tokens import DIRECTIVE, WORD, Token
 
 __all__ = ["without_throws"]
 
 _TRAP = "__trap()"
+_CHECK = re.compile(r"(?:STD_)?TORCH_CHECK(?:_[A-Z_]+)?|TORCH_INTERNAL_ASSERT(?:_DEBUG_ONLY)?")
+_WITH_OPERANDS = re.compile(r"TORCH_CHECK_[A-Z]{2}")
+"""Checks whose arguments are two operands."""
 _ENDS = frozenset(") ] } ; , :".split())
 
 
 def without_throws(parser: Parser, first: int, last: int) -> Iterator[tuple[int, int, str]]:
-    """The throws of a function, by their first and last tokens, with what can stand in their places.
+    """The throws and checks of a function, by their first and last tokens, with what can stand in their places.
 
     The operand beside one in `? :` is taken up, for its type is that of both: `c ? x : (__trap(), x)`.
     """
@@ -30,7 +35,26 @@ def without_throws(parser: Parser, first: int, last: int) -> Iterator[tuple[int,
             end = _end(parser, index)
             yield index, end, _instead(parser, index, end)
             index = end
+        elif (condition := _condition(parser, index)) is not None:
+            end = parser.match[index + 1]
+            yield index, end, f"if (!({condition})) {{ {_TRAP}; }}"
+            index = end
         index += 1
+
+
+def _condition(parser: Parser, index: int) -> str | None:
+    """What a check asks for that begins at a token, where its macro is of a header that is not there."""
+    token = parser.tokens[index]
+    if not _CHECK.fullmatch(token.text) or _WITH_OPERANDS.fullmatch(token.text):
+        return None
+    if token.text in parser.surroundings.macros or not parser.is_at(index + 1, "("):
+        return None
+    depth = 0
+    last = index + 2
+    while last < parser.match[index + 1] and (depth or not parser.is_at(last, ",")):
+        depth += parser.is_at(last, "(") - parser.is_at(last, ")")
+        last += 1
+    return _on_one_line(parser.tokens[index + 2 : last])
 
 
 def _end(parser: Parser, index: int) -> int:
@@ -62,8 +86,14 @@ def _instead(parser: Parser, index: int, end: int) -> str:
         first, last = question + 1, index - 2
     else:
         return _TRAP
-    operand = [token.text for token in parser.tokens[first : last + 1]]
-    return _TRAP if operand[:1] == ["throw"] else f"({_TRAP}, {' '.join(operand)})"
+    operand = parser.tokens[first : last + 1]
+    return _TRAP if parser.is_at(first, "throw") else f"({_TRAP}, {_on_one_line(operand)})"
+
+
+def _on_one_line(tokens: Sequence[Token]) -> str:
+    """Tokens with one space where there is any between them."""
+    spaces = ("" if before.end == token.start else " " for before, token in pairwise(tokens))
+    return "".join(f"{space}{token.text}" for space, token in zip(("", *spaces), tokens, strict=True))
 
 
 def _question(parser: Parser, colon: int) -> int | None:
