@@ -771,6 +771,39 @@ def test_arguments_that_libraries_give(tmp_path: Path, function: str, refused: b
         assert set(compile_alone(job).kernels) == {"k"}
 
 
+INSTANTIATED_BY_MACROS = """\
+#include <vector>
+#define API
+#define NORETURN [[noreturn]]
+#define FORMAT(...) __attribute__((format(printf, __VA_ARGS__)))
+#define CASE(t) template void many<t>(std::vector<int> &args, int stream)
+extern "C" {
+NORETURN FORMAT(1, 2)
+API void fail(const char *format, ...);
+}
+template <int N> void many(std::vector<int> &args, int stream) {}
+extern CASE(3);
+enum { FOUR = 4 };
+extern CASE(FOUR);
+__device__ int args(int stream) { return stream; }
+__device__ int printf(int format) { return format + 1; }
+__global__ void k(int *p) { int format = args(1); *p = printf(format); }
+"""
+
+
+def test_what_macros_instantiate_declares_no_name(tmp_path: Path) -> None:
+    """What a macro names that makes an explicit instantiation, or attributes of a function, is no name that goes."""
+    write(tmp_path, {"k.cu": INSTANTIATED_BY_MACROS})
+    image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+    assert set(image.kernels) == {"k"}
+    assert [(each.kind, each.name) for each in image.passed_over if each.kind in ("function", "instantiation")] == [
+        ("function", "fail"),
+        ("function", "many"),
+        ("instantiation", "CASE"),
+        ("instantiation", "CASE"),
+    ]
+
+
 @pytest.mark.slow
 def test_addresses_of_objects(tmp_path: Path) -> None:
     """`std::addressof`, which came with a header of the host."""

@@ -92,7 +92,8 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
 def oddly_declared(parser: Parser, made: Declaration) -> set[str]:
     """Names of functions that a declaration gives besides: by `(f)(int)`, as a second one, by a macro."""
     tokens, macros = parser.tokens, parser.surroundings.macros
-    found = parser.surroundings.expanded([made.name]) - {made.name} if made.name in macros else set()
+    brought = parser.surroundings.expanded([made.name]) if made.name in macros else set()
+    found = brought - NOT_NAMES - {made.name, "__VA_ARGS__"}
     end = made.body if made.body >= 0 else made.last
     index = max(made.first, made.specifiers)
     while index < end - 1:

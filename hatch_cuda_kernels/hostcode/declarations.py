@@ -254,7 +254,7 @@ class Parser(Brackets):
                         and tokens[previous].kind == WORD
                         and tokens[previous].text not in NOT_NAMES
                         and tokens[pointed].text not in ("&", "*")  # `T (&row)[8]`
-                        and not (previous == made.specifiers and self._is_attribute(previous, closed, end))
+                        and not self._is_attribute(made.specifiers, previous, closed, end)
                         and not (class_key >= 0 and previous == class_key + 1 and self._class_goes_on(closed, end))
                     ):
                         parameters = index
@@ -546,12 +546,15 @@ class Parser(Brackets):
             index += 1
         return index
 
-    def _is_attribute(self, name: int, closed: int, end: int) -> bool:
-        """Whether a macro with arguments stands before a function: `BOUNDS(256) __global__ void kernel()`."""
+    def _is_attribute(self, first: int, name: int, closed: int, end: int) -> bool:
+        """Whether a macro with arguments stands before a function: `BOUNDS(256) __global__ void kernel()`, or
+        `EXPORTED FORMAT(1, 2) void log(const char *, ...)`."""
         after = self.next_of(closed)
         if after >= end or self.tokens[after].kind != WORD or self.tokens[after].text in AFTER_PARAMETERS:
             return False
-        return bool(MACRO_NAME.match(self.tokens[name].text))
+        if not all(MACRO_NAME.match(token.text) for token in self.tokens[first : name + 1]):
+            return False
+        return first == name or not self.surroundings.expanded([self.tokens[name].text]).isdisjoint(_ATTRIBUTES)
 
     def _class_goes_on(self, closed: int, end: int) -> bool:
         """Whether a parenthesis after a class key belongs to an attribute macro: a name or a brace follows."""

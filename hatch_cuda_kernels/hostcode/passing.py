@@ -241,7 +241,7 @@ class Pass:
             kind = declaration.kind
             if kind == "alias" and self.parser.is_at(declaration.first, "namespace"):
                 kind = "namespace"
-            elif declaration.instantiation:
+            elif declaration.instantiation or self._instantiates_by_macro(declaration):
                 kind = "instantiation"
             elif self.verdicts.owner(declaration) is not None:
                 kind = "member" if self.verdicts.is_special(declaration) else "definition"
@@ -271,6 +271,14 @@ class Pass:
                 replaced and is_function,
             )
         )
+
+    def _instantiates_by_macro(self, declaration: Declaration) -> bool:
+        """Whether it can only be an explicit instantiation: `extern INSTANTIATE(4);`, where that is a template."""
+        named = declaration.kind in ("function", "variable") and declaration.name in self.surroundings.macros
+        tokens = self.parser.tokens[declaration.first : declaration.name_at]
+        if not named or declaration.body >= 0 or [token.text for token in tokens] != ["extern"]:
+            return False
+        return "template" in self.surroundings.expanded([declaration.name])
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
