@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from ._version import __version__
 from .arch import Architecture
-from .installed import is_of_library
 from .manifest import Omission, Resources, compact_json
 from .sources import Closure, Tree, close_over, merge_closures
 from .standins import standins_digest
@@ -157,8 +156,8 @@ def _with_wide_integers(options: Mapping[str, Any], closures: Iterable[Closure])
     """Options by which files that name integers of 128 bits have them, as with nvcc for Linux unasked."""
     if sys.platform == "win32" or "device-int128" in options:
         return options
-    files = [file for closure in closures for file in closure.files.values() if not is_of_library(file.label)]
-    return {**options, "device-int128": True} if any(_WIDE_INTEGERS.search(file.data) for file in files) else options
+    named = any(_WIDE_INTEGERS.search(file.data) for closure in closures for file in closure.own)
+    return {**options, "device-int128": True} if named else options
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

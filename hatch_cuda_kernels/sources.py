@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .errors import ConfigurationError
-from .installed import find_installed, is_installed, narrowed_installed
+from .installed import find_installed, is_installed, is_of_library, narrowed_installed
 from .scanning import ASKED_INDIRECTLY, Include, Scan, directives_of, scan_text, without_comments
 
 __all__ = [
@@ -212,6 +212,11 @@ class Closure:
     """Headers to be read before the source, with the label of each that is a project file."""
     computed: Mapping[str, tuple[Include, ...]] = field(default_factory=dict)
     """Label of a file with includes whose operand is a macro -> what they can stand for, where all of that is known."""
+
+    @property
+    def own(self) -> Iterator[SourceFile]:
+        """The files but for those of libraries that are known by their headers for device code."""
+        return (file for label, file in self.files.items() if not is_of_library(label))
 
     @property
     def names_file(self) -> bool:
