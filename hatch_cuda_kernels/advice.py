@@ -172,6 +172,7 @@ _CAUSES = {
         "out of include-dirs, and they are passed over; where kernels do, give these plain arrays or types of cuda::std"
     ),
     r"(?:texture|surface) is not a template|identifier \"(?:texture|surface)\"": _NO_REFERENCES,
+    r"--device-int128": "set options.device-int128 = true: nvcc for Linux has 128-bit integers unasked, NVRTC has not",
     r"requires at least C\+\+ ?\d\d": (
         "the C++ library of device code is CUDA's own, which needs a newer standard than the host's library; set "
         'options.std = "c++17", or a later one'

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .advice import macros_of_libraries
@@ -26,6 +26,8 @@ _INSTANTIATION = re.compile(
 )
 _GIVEN = re.compile(r"(?:^|(?<=,))(?:\w+|<unnamed>|<auto-\d+>)=|(?<=\d)[UL]+\b")
 """What stands around the value of a parameter."""
+_DEFINED = rb"\b(?:%s)\s*(?:<[^;{}]*>\s*)?\([^;{}]*\)[^;{}]*\{"
+"""A function of such a name with a body, or what looks like one."""
 _UNKNOWN = re.compile(r'is undefined|name followed by "::"|has no member')
 _SHOWN = 12
 
@@ -136,13 +138,17 @@ class Instances:
         self.taken = [text for text in self.taken if text not in refused]
         return bool(refused)
 
-    def drop(self, expressions: Sequence[str]) -> bool:
-        """Let go of instances of templates that other files of a program define; whether host code asked for all."""
-        if not set(expressions) <= set(self.taken):
+    def drop(self, expressions: Collection[str], texts: Iterable[bytes]) -> bool:
+        """Let go of instances of templates that other files of a program define; whether host code asked for all, and
+        none of these texts may define one of the templates, be it for nvcc alone."""
+        gone = set(expressions)
+        names = "|".join(sorted({_template(text) for text in gone}))
+        defined = re.compile(_DEFINED % names.encode())
+        if self.made or not gone <= set(self.taken) or any(map(defined.search, texts)):
             return False
-        self.taken = [text for text in self.taken if text not in set(expressions)]
-        gone = {_template(text) for text in expressions} - {_template(text) for text in self.taken}
-        self.mentions = [mention for mention in self.mentions if mention.kernel not in gone]
+        self.taken = [text for text in self.taken if text not in gone]
+        asked = {mention: set(map(squeeze_name, mention.expressions)) for mention in self.mentions}
+        self.mentions = [mention for mention, texts in asked.items() if not texts or texts - gone]
         return True
 
     def _failed(self, log: str) -> dict[str, str] | None:

@@ -332,7 +332,7 @@ class _Trial:
                 if not self.instances.refuse(error.log):
                     return error.log
             except UndefinedKernelsError as error:
-                if not self.instances.drop(error.expressions):
+                if not self.instances.drop(error.expressions, (f.data for f in self.job.unit.closure.files.values())):
                     raise
             else:
                 return None

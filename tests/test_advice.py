@@ -48,6 +48,11 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ),
         ("sm_80", '#include "surface_functions.h"\n' + KERNEL, "gone since CUDA 12"),
         ("sm_80", "#include <nvfunctional>\n" + KERNEL, "gone since CUDA 13"),
+        (
+            "sm_80",
+            "#define WIDE(bits) __int##bits\n" + BODY.format("WIDE(128) a = *p; *p = a * a;"),
+            "options.device-int128 = true",
+        ),
         ("sm_80", "#include <vector>\n" + BODY.format("std::vector<int> v;"), "cuda::std"),
         ("sm_80", '#include "no/where.cuh"\n' + KERNEL, "no/where.cuh"),
         ("sm_80", "#error libcu++ requires at least C++ 17\n" + KERNEL, 'options.std = "c..17"'),
@@ -65,7 +70,7 @@ BODY = 'extern "C" __global__ void k(int *p) {{ {} }}\n'
         ),
     ],
     ids=(
-        "suffix family newer lambda launch constexpr std include macro lower texture surface function "
+        "suffix family newer lambda launch constexpr std include macro lower texture surface function int128 "
         "host-header missing standard lambdas static"
     ).split(),
 )

@@ -249,6 +249,35 @@ _SPACES = (
     "namespace app { namespace py = torch::jit; int g(py::Value); "
 )
 TEMPTING = {
+    "closed-in-arms-by-a-function": "#include <vector>\n__device__ int f(long) { return 2; }\nvoid h() {\n#ifndef OLD\n"
+    "std::vector<int> a; }\n__device__ int f(int) { return 40; }\n#else\nstd::vector<float> b; }\n#endif\n"
+    + USE % "f(1)",
+    "closed-in-arms-by-a-class": "#include <vector>\n__device__ int f(long) { return 2; }\n"
+    "struct H { std::vector<int> v;\n#ifndef OLD\nint a; };\n__device__ int f(int) { return 40; }\n#else\nfloat b; };\n"
+    "#endif\n" + USE % "f(1)",
+    "closed-in-arms-by-a-member": "#include <vector>\n__device__ int f(int) { return 2; }\nstruct S {\nvoid h() {\n"
+    "#ifndef OLD\nstd::vector<int> a; }\n__device__ int f(int) { return 40; }\n#else\nstd::vector<float> b; }\n#endif\n"
+    "__device__ int g(int x) { return f(x); }\n};\n" + USE % "S().g(1)",
+    "closed-in-arms-by-the-device": "#include <vector>\nvoid h() { std::vector<int> q; }\n__device__ int f(int x) {\n"
+    "#ifdef OLD\nreturn x + 1; }\n#elif defined(OLDER)\nreturn x + 2; }\n#else\nreturn x + 39; }\n#endif\n"
+    + USE % "f(1)",
+    "closed-in-arms-with-attributes": "#include <vector>\nstruct S {\n#ifndef OLD\nint a[10]; };\n#else\nint a[10]; } "
+    "__attribute__((aligned(16)));\n#endif\nvoid h() { std::vector<int> v; }\n" + USE % "sizeof(S)",
+    "host-by-a-macro-of-two-arms": "#include <vector>\n#ifdef __CUDACC__\n#define STATE __host__ __device__\n#else\n"
+    "#define STATE static const\n#endif\nSTATE int x = 5;\nvoid h() { std::vector<int> v; }\n"
+    + USE % "(x = 40, 40)",
+    "host-by-a-macro-with-more": "#include <vector>\n#define HD __host__ __device__ const unsigned\nHD char c = 200;\n"
+    "void h() { std::vector<int> v; }\n" + USE % "(c == 200 ? 40 : 1)",
+    "declared-and-templated-by-a-macro": "#include <vector>\n#define DECL(T) int f(T); template <class U> int g(U *)\n"
+    "__device__ long f(int x) { return x; }\nextern DECL(long);\nvoid h() { std::vector<int> v; }\n"
+    + USE % "10 * sizeof(f(1L))",
+    "declared-by-an-argument": "#include <vector>\n#define FNDEF(n) int n(long x)\n"
+    "__device__ long f(int x) { return x; }\nstatic inline FNDEF(f) { std::vector<int> v; return 1; }\n"
+    + USE % "10 * sizeof(f(1L))",
+    "declared-by-attributes": "#include <vector>\n#define EXPORT\n#define FNDEF(n) __attribute__((unused)) "
+    "int n(long x) { return 1; }\n__device__ long f(int x) { return x; }\n"
+    "EXPORT FNDEF(f) void g() { std::vector<int> v; }\n"
+    + USE % "10 * sizeof(f(1L))",
     "another name of a namespace": _SPACES + USE % "py::n" + "}\n",
     "another name of a namespace in a macro": "#define OF(x) x::n\n" + _SPACES + USE % "OF(py)" + "}\n",
     "another name of a namespace in another": _SPACES + "namespace p = py;" + USE % "p::n" + "}\n",
@@ -769,6 +798,30 @@ def test_arguments_that_libraries_give(tmp_path: Path, function: str, refused: b
             compile_alone(job)
     else:
         assert set(compile_alone(job).kernels) == {"k"}
+
+
+LOST = {
+    "after-a-function-that-arms-close": "#ifndef OLD\nstd::vector<int> a; }\n"
+    "template <class T> __global__ void k(T *p) { *p = 1; }\ntemplate __global__ void k<float>(float *);\n"
+    "#else\nstd::vector<float> b; }\n#endif\n",
+    "defined-where-arms-close": "#ifndef OLD\nstd::vector<int> v; }\n"
+    "template <class T> __global__ void k(T *p) { *p = 1; }\nvoid g() { k<float><<<1, 1>>>(nullptr); }\n"
+    "#else\n }\n#endif\n",
+    "defined-for-nvcc": "std::vector<int> v; k<float><<<1, 1>>>(nullptr); }\n#ifndef __CUDACC_RTC__\n"
+    "template <class T> __global__ void k(T *p) { *p = 1; }\n#endif\n",
+}
+
+
+@pytest.mark.parametrize("text", LOST.values(), ids=LOST)
+def test_no_kernel_is_lost(tmp_path: Path, text: str) -> None:
+    """A kernel that stands where the text is hard to tell apart is there, or the source is refused."""
+    ahead = "#include <vector>\ntemplate <class T> __global__ void k(T *p);\nvoid h() {\n"
+    write(tmp_path, {"k.cu": ahead + text + "__global__ void last(int *p) { *p = 2; }\n"})
+    try:
+        image = compile_alone(make_job(tmp_path, toolkit_headers="auto"))
+    except CompilationError:
+        return
+    assert set(image.kernels) == {"last", "k<float>"}
 
 
 INSTANTIATED_BY_MACROS = """\

@@ -360,6 +360,8 @@ __global__ void k(const __grid_constant__ Params p, int* out) { out[0] = sizeof(
         ("STD_TORCH_CHECK(n >= 0); return n;", "if (!(n >= 0)) { __trap(); }"),
         ('TORCH_INTERNAL_ASSERT(\n  n == 1,\n  "one"); return n;', "if (!(n == 1)) { __trap(); }"),
         ("TORCH_CHECK_EQ(n, 3); return n;", "TORCH_CHECK_EQ(n, 3);"),
+        ("TORCH_CHECK_WITH(ValueError, n < 3); return n;", "TORCH_CHECK_WITH(ValueError, n < 3);"),
+        ("TORCH_INTERNAL_ASSERT_DEBUG_ONLY(n < 3); return n;", "TORCH_INTERNAL_ASSERT_DEBUG_ONLY(n < 3);"),
         ("return n < 0 ? throw 1 : n == 2;", "n < 0 ? (__trap(), n == 2) "),
     ],
 )

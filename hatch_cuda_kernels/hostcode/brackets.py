@@ -24,8 +24,9 @@ class Brackets:
         """Index from which on nothing is understood."""
         self.match: dict[int, int] = {}
         """Index of a bracket that opens -> of the one that closes it."""
-        self.closers: set[int] = set()
-        """Brackets that close what another arm of a conditional, further down, closes as well."""
+        self.continued: dict[int, tuple[int, int]] = {}
+        """First token of an arm of a conditional that goes on inside of a bracket, which an arm above closed -> the
+        token that closes it here, and the bracket."""
         self.twins: list[int] = []
         """Brackets that another arm of a conditional opens as well."""
         self.patience = self.rested = 100_000 + 50 * len(self.tokens)
@@ -45,12 +46,14 @@ class Brackets:
         """Pair brackets. Each arm of a conditional starts from the state before it; what follows, from the first's."""
         stack: tuple[int, object] | None = None
         conditionals: list[list[tuple[int, object] | bool | None]] = []
+        arms: list[tuple[int, object]] = []  # where the last arm of each begins, and the state there
         closing = {")": "(", "]": "[", "}": "{"}
         for index, token in enumerate(self.tokens):
             if token.kind == DIRECTIVE:
                 name = directive_name(token.text)
                 if name in ("if", "ifdef", "ifndef"):
                     conditionals.append([stack, None, bool(DEAD.match(token.text)), False])
+                    arms.append((index + 1, None))
                 elif name in ("else", "elif", "elifdef", "elifndef") and conditionals:
                     entry = conditionals[-1]
                     if entry[2]:
@@ -58,10 +61,12 @@ class Brackets:
                     elif not entry[3]:
                         entry[1], entry[3] = stack, True
                     stack = entry[0]  # type: ignore[assignment]
+                    arms[-1] = (index + 1, stack)
                 elif name == "error" and conditionals:
                     conditionals[-1][2] = True  # nothing goes on after it
                 elif name == "endif" and conditionals:
                     entry = conditionals.pop()
+                    arms.pop()
                     if entry[3]:
                         self.twins += self._left_open(stack, entry)
                         stack = entry[1]  # type: ignore[assignment]
@@ -73,10 +78,12 @@ class Brackets:
                         self.limit = index
                         break
                     known = self.match.setdefault(stack[0], index)
-                    apart = any(between.kind != DIRECTIVE for between in self.tokens[known + 1 : index])
-                    if known != index and (token.text == "}" or not apart):
-                        self.match[stack[0]] = index
-                        self.closers.add(known)
+                    if all(between.kind == DIRECTIVE for between in self.tokens[known + 1 : index]):
+                        self.match[stack[0]] = index  # another arm closes it as well, and nothing stands between
+                    elif token.text == "}":
+                        start = next((first for first, state in arms if _has(state, stack[0])), None)
+                        if start is not None:
+                            self.continued[start] = (index, stack[0])
                     stack = stack[1]  # type: ignore[assignment]
         while stack is not None:  # never closed: from the outermost of them on, nothing is understood
             self.limit = min(self.limit, stack[0])
@@ -128,3 +135,12 @@ class Brackets:
             if self.patience < 0:
                 return None
         return None
+
+
+def _has(stack: object, bracket: int) -> bool:
+    """Whether a bracket is open in a state of the pairing."""
+    while isinstance(stack, tuple):
+        if stack[0] == bracket:
+            return True
+        stack = stack[1]
+    return False

@@ -92,8 +92,11 @@ def signature_of(parser: Parser, declaration: Declaration, path: tuple[str, ...]
 def oddly_declared(parser: Parser, made: Declaration) -> set[str]:
     """Names of functions that a declaration gives besides: by `(f)(int)`, as a second one, by a macro."""
     tokens, macros = parser.tokens, parser.surroundings.macros
-    brought = parser.surroundings.expanded([made.name]) if made.name in macros else set()
-    found = brought - NOT_NAMES - {made.name, "__VA_ARGS__"}
+    found: set[str] = set()
+    if made.name in macros:
+        arguments = parser.match.get(parser.next_of(made.name_at), made.name_at)
+        given = {token.text for token in tokens[made.name_at : arguments] if token.kind == WORD}
+        found = parser.surroundings.expanded({made.name, *given}) - NOT_NAMES - {made.name, "__VA_ARGS__"}
     end = made.body if made.body >= 0 else made.last
     index = max(made.first, made.specifiers)
     while index < end - 1:

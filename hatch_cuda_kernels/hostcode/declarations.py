@@ -21,6 +21,7 @@ _ENDS = frozenset("{};")
 _ATTRIBUTES = frozenset("nodiscard maybe_unused deprecated noreturn __attribute__ __declspec inline __inline__".split())
 """Words of which a macro on a line of its own belongs to what follows it."""
 _ATTRIBUTES = frozenset({"__attribute__", "__attribute"})
+_ATTRIBUTES_ALONE = re.compile(r"__attribute(?:__)?\s*\(\([^;{}#]*\)\)")
 _KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -145,7 +146,12 @@ class Parser(Brackets):
         index = start
         while index < end:
             token = self.tokens[index]
-            if token.kind == DIRECTIVE or token.text == ";" or index in self.closers:
+            if (going_on := self.continued.get(index)) is not None:
+                arm = Declaration(index, going_on[0], "other", parent=parent, head_end=going_on[0], device=True)
+                self.declarations.append(arm)
+                index = going_on[0] + 1
+                continue
+            if token.kind == DIRECTIVE or token.text == ";":
                 index += 1
                 continue
             if token.text == "_Pragma" and self.is_at(index + 1, "(") and index + 1 in self.match:
@@ -158,9 +164,18 @@ class Parser(Brackets):
             if found is None:
                 return
             declaration, inner = found
+            if self._runs_into_an_arm(declaration):
+                return
             self.declarations.append(declaration)
             yield from inner
             index = declaration.last + 1
+
+    def _runs_into_an_arm(self, made: Declaration) -> bool:
+        """Whether it would begin in one arm of a conditional and end where another one goes on inside of a bracket."""
+        return any(
+            made.first < start <= made.last and not (made.first <= opened and closed <= made.last)
+            for start, (closed, opened) in self.continued.items()
+        )
 
     def _declaration(
         self, first: int, end: int, parent: Declaration | None
@@ -554,7 +569,12 @@ class Parser(Brackets):
             return False
         if not all(MACRO_NAME.match(token.text) for token in self.tokens[first : name + 1]):
             return False
-        return first == name or not self.surroundings.expanded([self.tokens[name].text]).isdisjoint(_ATTRIBUTES)
+        return first == name or self._brings_attributes(self.tokens[name].text)
+
+    def _brings_attributes(self, name: str) -> bool:
+        """Whether a macro stands for attributes of a declaration and for nothing that could be one."""
+        texts = [macro.text.strip() for macro in self.surroundings.definitions.get(name, ())]
+        return any(texts) and all(not text or _ATTRIBUTES_ALONE.fullmatch(text) for text in texts)
 
     def _class_goes_on(self, closed: int, end: int) -> bool:
         """Whether a parenthesis after a class key belongs to an attribute macro: a name or a brace follows."""

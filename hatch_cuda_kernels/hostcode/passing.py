@@ -28,7 +28,7 @@ __all__ = ["Pass", "PassedOver", "Passing", "pass_over"]
 
 _CLASSES = frozenset("class struct union enum".split())
 _OF_ONE = frozenset(f"operator{sign}" for sign in ("!", "~"))
-_OF_VARIABLES = frozenset("static inline constexpr const".split())
+_INSTANTIATES = re.compile(r"\s*template\s+(?!<)[^;{}#]*")
 _INLINE = frozenset("inline __inline __inline__ __forceinline__".split())
 
 
@@ -95,6 +95,7 @@ class Pass:
         retouched: Collection[int] = (),
         dropped: Collection[int] = (),
         hollow: Mapping[int, str] | None = None,
+        unmarked: Collection[int] = (),
     ) -> PassedOver:
         """Decide about every declaration, and make the new text.
 
@@ -103,7 +104,8 @@ class Pass:
         `cuda::std`; `unreached`, of those that no kernel reaches, with the reason where they are no host code;
         `shells`, of classes of which members alone are named; `retouched`, of functions of the device that are
         inline and nowhere defined, and of constants that nvcc folds; `dropped`, directives of conditionals that make no
-        difference; `hollow`, of functions for both sides whose body only the host can run, each with the reason.
+        difference; `hollow`, of functions for both sides whose body only the host can run, each with the reason;
+        `unmarked`, of variables that lose `__host__`.
         """
         parser = self.parser
         more, unmentioned, partly, bodies = further or {}, unreached or {}, shells or {}, hollow or {}
@@ -154,10 +156,8 @@ class Pass:
                 erased.append(declaration)
             elif verdict == "mark":
                 self._mark(declaration, editor)
-            elif declaration.kind == "variable":
+            elif declaration.first in unmarked:
                 self._unmark(declaration, editor)
-                if declaration.first in retouched:
-                    self._retouch(declaration, editor)
             elif declaration.first in bodies:
                 self._hollow_out(declaration, editor, bodies[declaration.first])
             elif declaration.first in retouched:
@@ -176,6 +176,9 @@ class Pass:
         for declaration in parser.declarations:
             if declaration.kind in ("class", "enum") and declaration.body >= 0:
                 self._move_attributes(declaration, editor)
+        for start, (closed, opened) in parser.continued.items():
+            if any(first <= opened <= last for first, last, _ in editor.cuts):
+                editor.cut(start, closed)
         for index in dropped:
             editor.cut(index, index)
         for index, token in enumerate(parser.tokens):
@@ -274,11 +277,11 @@ class Pass:
 
     def _instantiates_by_macro(self, declaration: Declaration) -> bool:
         """Whether it can only be an explicit instantiation: `extern INSTANTIATE(4);`, where that is a template."""
-        named = declaration.kind in ("function", "variable") and declaration.name in self.surroundings.macros
         tokens = self.parser.tokens[declaration.first : declaration.name_at]
-        if not named or declaration.body >= 0 or [token.text for token in tokens] != ["extern"]:
+        if declaration.kind not in ("function", "variable") or [token.text for token in tokens] != ["extern"]:
             return False
-        return "template" in self.surroundings.expanded([declaration.name])
+        texts = [macro.text for macro in self.surroundings.definitions.get(declaration.name, ())]
+        return bool(texts) and all(_INSTANTIATES.fullmatch(text) for text in texts)
 
     def _is_host_header(self, name: str) -> bool:
         return name not in self.keep_includes and bool(HOST_HEADERS.fullmatch(name))
@@ -395,11 +398,28 @@ class Pass:
                 editor.cut(first, last, instead)
 
     def _unmark(self, declaration: Declaration, editor: Editor) -> None:
-        """Take `__host__` from a variable: it says nothing there to nvcc, and is an error to NVRTC."""
+        """Take `__host__` from a variable: it says nothing there to nvcc, and is an error to NVRTC. A macro stays that
+        may bring anything but the two spaces."""
         for index in range(declaration.first, declaration.name_at):
-            words = self.surroundings.expanded([self.parser.tokens[index].text])
-            if HOST in words:
-                editor.cut(index, index, " ".join(sorted(words & {*SPACES, *_OF_VARIABLES})))
+            word = self.parser.tokens[index].text
+            brought = self._spaces_alone(word) or set()
+            if HOST in brought:
+                editor.cut(index, index, "__device__" if "__device__" in brought else "")
+
+    def _spaces_alone(self, word: str) -> set[str] | None:
+        """What a word brings of `__host__` and `__device__`; None where any definition may bring something else."""
+        if word in (HOST, "__device__"):
+            return {word}
+        found: set[str] = set()
+        for macro in self.surroundings.definitions.get(word, (None,)):
+            if macro is None or macro.parameters is not None or not re.fullmatch(r"[\w\s]*", macro.text):
+                return None
+            for each in macro.text.split():
+                brought = self._spaces_alone(each) if each != word else None
+                if brought is None:
+                    return None
+                found |= brought
+        return found
 
 
 def pass_over(

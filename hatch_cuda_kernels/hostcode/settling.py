@@ -47,6 +47,7 @@ _IDLE = "no kernel reaches it"
 _REPEATED = "declared before in the same scope"
 _REDECLARED = re.compile(r"invalid redeclaration of type name ")
 """Of an alias, what says that its scope has another one of its name, which for nvcc is the same."""
+_OF_THE_HOST = re.compile(r'attribute "__host__" does not apply here')
 _NO_BODY = re.compile(r"extern inline function .* was referenced but not defined")
 """An error with NVRTC and a warning with nvcc, where the call is in a branch that is never taken."""
 _FOLDED = re.compile(r"dynamic initialization is not supported for a __device__ variable")
@@ -186,6 +187,8 @@ class _Amendment:
         """Directives of conditionals whose arms are host code."""
         self.retouched: set[int] = set()
         """Inline functions that nothing defines, which lose the `inline`; constants, which get a `constexpr`."""
+        self.unmarked: set[int] = set()
+        """Variables that lose `__host__`."""
         self.hollow: dict[int, str] = {}
         """Functions for both sides whose body goes, with what is complained of there."""
 
@@ -195,7 +198,15 @@ class _Amendment:
         unreached = {**dict.fromkeys(self.idle, _IDLE), **dict.fromkeys(self.reach.unreached, "")}
         unreached.update(dict.fromkeys(self.repeated, _REPEATED))
         return self.state.run(
-            further, self.whole, self.moved, unreached, self.reach.shells, self.retouched, self.dropped, self.hollow
+            further,
+            self.whole,
+            self.moved,
+            unreached,
+            self.reach.shells,
+            self.retouched,
+            self.dropped,
+            self.hollow,
+            self.unmarked,
         )
 
     @cached_property
@@ -256,6 +267,9 @@ class _Amendment:
                 self.further.update(dict.fromkeys(self._includes_by_macros(line), f"{absent[1]}, a header of the host"))
             if _OF_THE_AUTHOR.search(message):
                 continue
+            if _OF_THE_HOST.match(message):
+                self.unmarked.update(self._variables(line))
+                continue
             if _NO_BODY.match(message):
                 self.retouched.update(self._bodiless(line))
                 continue
@@ -308,13 +322,17 @@ class _Amendment:
 
     @property
     def _changes(self) -> int:
-        amended = (self.further, self.whole, self.moved, self.retouched, self.repeated, self.hollow)
+        amended = (self.further, self.whole, self.moved, self.retouched, self.repeated, self.hollow, self.unmarked)
         return sum(map(len, amended))
 
     def _alias(self, line: int) -> Declaration | None:
         """The only alias that a line declares."""
         found = [made for made in self.parser.declarations if made.kind == "alias" and self._is_at(made, line)]
         return found[0] if len(found) == 1 else None
+
+    def _variables(self, line: int) -> Iterator[int]:
+        """The variables that a line declares."""
+        return (made.first for made in self.parser.declarations if made.kind == "variable" and self._is_at(made, line))
 
     def _is_at(self, made: Declaration, line: int) -> bool:
         return self.parser.line(made.first) <= line <= self.parser.line(made.last)

@@ -18,9 +18,8 @@ from .tokens import DIRECTIVE, WORD, Token
 __all__ = ["without_throws"]
 
 _TRAP = "__trap()"
-_CHECK = re.compile(r"(?:STD_)?TORCH_CHECK(?:_[A-Z_]+)?|TORCH_INTERNAL_ASSERT(?:_DEBUG_ONLY)?")
-_WITH_OPERANDS = re.compile(r"TORCH_CHECK_[A-Z]{2}")
-"""Checks whose arguments are two operands."""
+_CHECK = re.compile(r"(?:STD_)?TORCH_CHECK(?:_NOT_IMPLEMENTED)?|TORCH_CHECK_(?:INDEX|TYPE|VALUE)|TORCH_INTERNAL_ASSERT")
+"""Those whose first argument is a condition, in every build."""
 _ENDS = frozenset(") ] } ; , :".split())
 
 
@@ -45,9 +44,7 @@ def without_throws(parser: Parser, first: int, last: int) -> Iterator[tuple[int,
 def _condition(parser: Parser, index: int) -> str | None:
     """What a check asks for that begins at a token, where its macro is of a header that is not there."""
     token = parser.tokens[index]
-    if not _CHECK.fullmatch(token.text) or _WITH_OPERANDS.fullmatch(token.text):
-        return None
-    if token.text in parser.surroundings.macros or not parser.is_at(index + 1, "("):
+    if not _CHECK.fullmatch(token.text) or token.text in parser.surroundings.macros or not parser.is_at(index + 1, "("):
         return None
     depth = 0
     last = index + 2

@@ -3,8 +3,12 @@
 #include <type_traits>
 #include <vector>
 
-#define BOTH __host__ __device__
-#define BOTH_CONSTANT __host__ __device__ static constexpr
+#ifdef __CUDACC__
+#define SPACES __host__ __device__
+#else
+#define SPACES
+#endif
+#define BOTH SPACES
 
 template <typename T>
 BOTH static constexpr T largest = T(sizeof(T) == 1 ? 224 : 448);
@@ -17,7 +21,7 @@ struct Limits {
     static constexpr float scale = 0.25f;
 };
 
-BOTH_CONSTANT int offset = 3;
+BOTH static constexpr int offset = 3;
 
 __global__ void bound(float *out) {
     out[threadIdx.x] = largest<float> * Limits::scale + smallest<float> + Limits::steps + offset;
