@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .advice import macros_of_libraries
 from .errors import numbered
-from .hostcode import NAME_MAP, Mention, Probe, Surroundings, complaints, has_made_kernels, mentions
+from .hostcode import NAME_MAP, Mention, Probe, Surroundings, complaints, has_made_kernels, may_define, mentions
 from .manifest import squeeze_name
 from .plan import CompileJob, Unit
 
@@ -26,8 +26,6 @@ _INSTANTIATION = re.compile(
 )
 _GIVEN = re.compile(r"(?:^|(?<=,))(?:\w+|<unnamed>|<auto-\d+>)=|(?<=\d)[UL]+\b")
 """What stands around the value of a parameter."""
-_DEFINED = rb"\b(?:%s)\s*(?:<[^;{}]*>\s*)?\([^;{}]*\)[^;{}]*\{"
-"""A function of such a name with a body, or what looks like one."""
 _UNKNOWN = re.compile(r'is undefined|name followed by "::"|has no member')
 _SHOWN = 12
 
@@ -142,9 +140,8 @@ class Instances:
         """Let go of instances of templates that other files of a program define; whether host code asked for all, and
         none of these texts may define one of the templates, be it for nvcc alone."""
         gone = set(expressions)
-        names = "|".join(sorted({_template(text) for text in gone}))
-        defined = re.compile(_DEFINED % names.encode())
-        if self.made or not gone <= set(self.taken) or any(map(defined.search, texts)):
+        names = {_template(text) for text in gone}
+        if self.made or not gone <= set(self.taken) or any(may_define(text, names) for text in texts):
             return False
         self.taken = [text for text in self.taken if text not in gone]
         asked = {mention: set(map(squeeze_name, mention.expressions)) for mention in self.mentions}

@@ -263,6 +263,12 @@ TEMPTING = {
     + USE % "f(1)",
     "closed-in-arms-with-attributes": "#include <vector>\nstruct S {\n#ifndef OLD\nint a[10]; };\n#else\nint a[10]; } "
     "__attribute__((aligned(16)));\n#endif\nvoid h() { std::vector<int> v; }\n" + USE % "sizeof(S)",
+    "closed-in-nested-arms": "#include <vector>\n__device__ int f(long) { return 2; }\n"
+    "void h() { std::vector<int> v;\n#ifdef A\n}\n#else\n#if 1\nv.clear(); }\n__device__ int f(int) { return 40; }\n#else\nv.pop_back(); }\n"
+    "#endif\n#endif\n" + USE % "f(1)",
+    "instantiated-and-declared-by-macros": "#include <vector>\ntemplate <class T> struct V { T f; };\n"
+    "#define MORE ; int f(int)\n#define INST(T) template struct V<T> MORE\n__device__ long f(long) { return 1; }\nextern INST(int);\n"
+    "void h() { std::vector<int> q; }\n" + USE % "10 * sizeof(f(1))",
     "host-by-a-macro-of-two-arms": "#include <vector>\n#ifdef __CUDACC__\n#define STATE __host__ __device__\n#else\n"
     "#define STATE static const\n#endif\nSTATE int x = 5;\nvoid h() { std::vector<int> v; }\n"
     + USE % "(x = 40, 40)",
@@ -807,6 +813,10 @@ LOST = {
     "defined-where-arms-close": "#ifndef OLD\nstd::vector<int> v; }\n"
     "template <class T> __global__ void k(T *p) { *p = 1; }\nvoid g() { k<float><<<1, 1>>>(nullptr); }\n"
     "#else\n }\n#endif\n",
+    "opened-by-another-arm": "std::vector<int> v; }\n#ifdef B\nvoid g(float *p) {\n#else\n"
+    "template <class T> __global__ void k(T *p) {\n#endif\n p[0] = 1; }\ntemplate __global__ void k<float>(float *);\n",
+    "defined-after-a-comment": "std::vector<int> v; k<float><<<1, 1>>>(nullptr); }\n#ifndef __CUDACC_RTC__\n"
+    "template <class T> __global__ void k(T *p /* in; out */) { *p = 1; }\n#endif\n",
     "defined-for-nvcc": "std::vector<int> v; k<float><<<1, 1>>>(nullptr); }\n#ifndef __CUDACC_RTC__\n"
     "template <class T> __global__ void k(T *p) { *p = 1; }\n#endif\n",
 }

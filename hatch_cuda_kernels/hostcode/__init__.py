@@ -42,7 +42,7 @@ from .fragments import Includes, mark_fragments
 from .hidden import Condition, conditions_of_kernels
 from .launches import Launch
 from .lists import with_lists
-from .mentions import Mention, has_made_kernels, mentions
+from .mentions import Mention, has_made_kernels, may_define, mentions
 from .names import CUSTOMIZATIONS, HOST_HEADERS, HOST_LIBRARIES
 from .passing import PassedOver, Passing, pass_over
 from .prelude import INTEGER_POWER, prelude
@@ -85,6 +85,7 @@ __all__ = [
     "host_choices",
     "make_probe",
     "mark_fragments",
+    "may_define",
     "mentions",
     "other_layouts",
     "pass_over",

@@ -24,9 +24,9 @@ class Brackets:
         """Index from which on nothing is understood."""
         self.match: dict[int, int] = {}
         """Index of a bracket that opens -> of the one that closes it."""
-        self.continued: dict[int, tuple[int, int]] = {}
+        self.continued: dict[int, tuple[int, int | None]] = {}
         """First token of an arm of a conditional that goes on inside of a bracket, which an arm above closed -> the
-        token that closes it here, and the bracket."""
+        token that closes it here, and the bracket; None where arms of the arm close several."""
         self.twins: list[int] = []
         """Brackets that another arm of a conditional opens as well."""
         self.patience = self.rested = 100_000 + 50 * len(self.tokens)
@@ -83,7 +83,7 @@ class Brackets:
                     elif token.text == "}":
                         start = next((first for first, state in arms if _has(state, stack[0])), None)
                         if start is not None:
-                            self.continued[start] = (index, stack[0])
+                            self.continued[start] = (index, None if start in self.continued else stack[0])
                     stack = stack[1]  # type: ignore[assignment]
         while stack is not None:  # never closed: from the outermost of them on, nothing is understood
             self.limit = min(self.limit, stack[0])

@@ -21,7 +21,7 @@ _ENDS = frozenset("{};")
 _ATTRIBUTES = frozenset("nodiscard maybe_unused deprecated noreturn __attribute__ __declspec inline __inline__".split())
 """Words of which a macro on a line of its own belongs to what follows it."""
 _ATTRIBUTES = frozenset({"__attribute__", "__attribute"})
-_ATTRIBUTES_ALONE = re.compile(r"__attribute(?:__)?\s*\(\([^;{}#]*\)\)")
+_ATTRIBUTES_ALONE = re.compile(r"__attribute(?:__)?\s*\(\((?:[\w\s,]|\([\w\s,]*\))*\)\)")
 _KEYS = frozenset("class struct union enum".split())
 _BY_MACROS = frozenset("constexpr consteval constinit virtual".split())
 """Specifiers that count where a macro stands for one, too."""
@@ -164,7 +164,7 @@ class Parser(Brackets):
             if found is None:
                 return
             declaration, inner = found
-            if self._runs_into_an_arm(declaration):
+            if self._runs_into_an_arm(declaration) or self._hides_device_code(declaration):
                 return
             self.declarations.append(declaration)
             yield from inner
@@ -173,9 +173,21 @@ class Parser(Brackets):
     def _runs_into_an_arm(self, made: Declaration) -> bool:
         """Whether it would begin in one arm of a conditional and end where another one goes on inside of a bracket."""
         return any(
-            made.first < start <= made.last and not (made.first <= opened and closed <= made.last)
+            made.first < start <= made.last
+            and not (opened is not None and made.first <= opened and closed <= made.last)
             for start, (closed, opened) in self.continued.items()
         )
+
+    def _hides_device_code(self, made: Declaration) -> bool:
+        """Whether a function of the host is one of the device in another arm of a conditional, which opens the same
+        body."""
+        spaces = self.surroundings.spaces
+        if made.kind != "function" or made.body < 0:
+            return False
+        if any(token.text in spaces for token in self.tokens[made.first : made.body]):
+            return False
+        inside = (twin for twin in self.twins if made.body < twin < made.last)
+        return any(token.text in spaces for twin in inside for token in self.tokens[made.body : twin])
 
     def _declaration(
         self, first: int, end: int, parent: Declaration | None
@@ -574,6 +586,8 @@ class Parser(Brackets):
     def _brings_attributes(self, name: str) -> bool:
         """Whether a macro stands for attributes of a declaration and for nothing that could be one."""
         texts = [macro.text.strip() for macro in self.surroundings.definitions.get(name, ())]
+        if self.surroundings.expanded([name]) & self.surroundings.macros.keys() != {name}:
+            return False
         return any(texts) and all(not text or _ATTRIBUTES_ALONE.fullmatch(text) for text in texts)
 
     def _class_goes_on(self, closed: int, end: int) -> bool:

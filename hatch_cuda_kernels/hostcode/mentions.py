@@ -17,9 +17,9 @@ from .launches import before_launch
 from .meanings import Meanings
 from .sites import File, Site, parameters
 from .surroundings import Surroundings
-from .tokens import DEFINE, DIRECTIVE, WORD
+from .tokens import DEFINE, DIRECTIVE, WORD, Token, tokenize
 
-__all__ = ["Mention", "has_made_kernels", "is_kernel", "mentions"]
+__all__ = ["Mention", "has_made_kernels", "is_kernel", "may_define", "mentions"]
 
 _GLOBAL = "__global__"
 _BEFORE_VALUES = frozenset("( , = & { ? : return".split())
@@ -229,3 +229,23 @@ def _is_instance(parser: Parser, declaration: Declaration, at: int) -> bool:
     """Whether a declaration is an explicit instantiation, or a specialisation, of the function named at a token."""
     special = parser.is_at(declaration.first + 1, "<") and parser.is_at(declaration.first + 2, ">")
     return declaration.name_at == at and (declaration.instantiation or special)
+
+
+def may_define(text: bytes, names: Collection[str]) -> bool:
+    """Whether a file may define a function of one of these names, whatever its conditionals choose."""
+    if not any(name.encode() in text for name in names):
+        return False
+    tokens = tokenize(text.decode("latin-1"))
+    return any(_has_body(tokens, index) for index, token in enumerate(tokens) if token.text in names)
+
+
+def _has_body(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a brace follows outside of parentheses before the end of a statement."""
+    depth = 0
+    for token in tokens[index:]:
+        if depth < 0 or (depth == 0 and token.text in (";", "}")):
+            return False
+        if depth == 0 and token.text == "{":
+            return True
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+    return False

@@ -177,7 +177,7 @@ class Pass:
             if declaration.kind in ("class", "enum") and declaration.body >= 0:
                 self._move_attributes(declaration, editor)
         for start, (closed, opened) in parser.continued.items():
-            if any(first <= opened <= last for first, last, _ in editor.cuts):
+            if opened is not None and any(first <= opened <= last for first, last, _ in editor.cuts):
                 editor.cut(start, closed)
         for index in dropped:
             editor.cut(index, index)
@@ -279,6 +279,9 @@ class Pass:
         """Whether it can only be an explicit instantiation: `extern INSTANTIATE(4);`, where that is a template."""
         tokens = self.parser.tokens[declaration.first : declaration.name_at]
         if declaration.kind not in ("function", "variable") or [token.text for token in tokens] != ["extern"]:
+            return False
+        brought = {token.text for token in self.parser.tokens[declaration.name_at : declaration.last]}
+        if self.surroundings.expanded(brought) & {";", "{", "}"}:
             return False
         texts = [macro.text for macro in self.surroundings.definitions.get(declaration.name, ())]
         return bool(texts) and all(_INSTANTIATES.fullmatch(text) for text in texts)
@@ -407,19 +410,19 @@ class Pass:
                 editor.cut(index, index, "__device__" if "__device__" in brought else "")
 
     def _spaces_alone(self, word: str) -> set[str] | None:
-        """What a word brings of `__host__` and `__device__`; None where any definition may bring something else."""
+        """What a word brings of `__host__` and `__device__`, if anything; None where that may be something else."""
         if word in (HOST, "__device__"):
             return {word}
-        found: set[str] = set()
+        found: set[frozenset[str]] = set()
         for macro in self.surroundings.definitions.get(word, (None,)):
             if macro is None or macro.parameters is not None or not re.fullmatch(r"[\w\s]*", macro.text):
                 return None
-            for each in macro.text.split():
-                brought = self._spaces_alone(each) if each != word else None
-                if brought is None:
-                    return None
-                found |= brought
-        return found
+            parts = [self._spaces_alone(each) if each != word else None for each in macro.text.split()]
+            if any(part is None for part in parts):
+                return None
+            found.add(frozenset().union(*filter(None, parts)))
+        brought = found - {frozenset()}
+        return set().union(*brought) if len(brought) < 2 else None
 
 
 def pass_over(
