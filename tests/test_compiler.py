@@ -264,11 +264,11 @@ TEMPTING = {
     "closed-in-arms-with-attributes": "#include <vector>\nstruct S {\n#ifndef OLD\nint a[10]; };\n#else\nint a[10]; } "
     "__attribute__((aligned(16)));\n#endif\nvoid h() { std::vector<int> v; }\n" + USE % "sizeof(S)",
     "closed-in-nested-arms": "#include <vector>\n__device__ int f(long) { return 2; }\n"
-    "void h() { std::vector<int> v;\n#ifdef A\n}\n#else\n#if 1\nv.clear(); }\n__device__ int f(int) { return 40; }\n#else\nv.pop_back(); }\n"
-    "#endif\n#endif\n" + USE % "f(1)",
+    "void h() { std::vector<int> v;\n#ifdef A\n}\n#else\n#if 1\nv.clear(); }\n"
+    "__device__ int f(int) { return 40; }\n#else\nv.pop_back(); }\n#endif\n#endif\n" + USE % "f(1)",
     "instantiated-and-declared-by-macros": "#include <vector>\ntemplate <class T> struct V { T f; };\n"
-    "#define MORE ; int f(int)\n#define INST(T) template struct V<T> MORE\n__device__ long f(long) { return 1; }\nextern INST(int);\n"
-    "void h() { std::vector<int> q; }\n" + USE % "10 * sizeof(f(1))",
+    "#define MORE ; int f(int)\n#define INST(T) template struct V<T> MORE\n"
+    "__device__ long f(long) { return 1; }\nextern INST(int);\nvoid h() { std::vector<int> q; }\n" + USE % "10 * sizeof(f(1))",
     "host-by-a-macro-of-two-arms": "#include <vector>\n#ifdef __CUDACC__\n#define STATE __host__ __device__\n#else\n"
     "#define STATE static const\n#endif\nSTATE int x = 5;\nvoid h() { std::vector<int> v; }\n"
     + USE % "(x = 40, 40)",
