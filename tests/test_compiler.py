@@ -268,7 +268,8 @@ TEMPTING = {
     "__device__ int f(int) { return 40; }\n#else\nv.pop_back(); }\n#endif\n#endif\n" + USE % "f(1)",
     "instantiated-and-declared-by-macros": "#include <vector>\ntemplate <class T> struct V { T f; };\n"
     "#define MORE ; int f(int)\n#define INST(T) template struct V<T> MORE\n"
-    "__device__ long f(long) { return 1; }\nextern INST(int);\nvoid h() { std::vector<int> q; }\n" + USE % "10 * sizeof(f(1))",
+    "__device__ long f(long) { return 1; }\nextern INST(int);\nvoid h() { std::vector<int> q; }\n"
+    + USE % "10 * sizeof(f(1))",
     "host-by-a-macro-of-two-arms": "#include <vector>\n#ifdef __CUDACC__\n#define STATE __host__ __device__\n#else\n"
     "#define STATE static const\n#endif\nSTATE int x = 5;\nvoid h() { std::vector<int> v; }\n"
     + USE % "(x = 40, 40)",
