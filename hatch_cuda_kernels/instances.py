@@ -144,8 +144,11 @@ class Instances:
         if self.made or not gone <= set(self.taken) or any(may_define(text, names) for text in texts):
             return False
         self.taken = [text for text in self.taken if text not in gone]
-        asked = {mention: set(map(squeeze_name, mention.expressions)) for mention in self.mentions}
-        self.mentions = [mention for mention, texts in asked.items() if not texts or texts - gone]
+        self.mentions = [
+            mention
+            for mention in self.mentions
+            if not (mention.expressions and gone.issuperset(map(squeeze_name, mention.expressions)))
+        ]
         return True
 
     def _failed(self, log: str) -> dict[str, str] | None:
