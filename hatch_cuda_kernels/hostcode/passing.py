@@ -409,15 +409,17 @@ class Pass:
             if HOST in brought:
                 editor.cut(index, index, "__device__" if "__device__" in brought else "")
 
-    def _spaces_alone(self, word: str) -> set[str] | None:
+    def _spaces_alone(self, word: str, around: frozenset[str] = frozenset()) -> set[str] | None:
         """What a word brings of `__host__` and `__device__`, if anything; None where that may be something else."""
         if word in (HOST, "__device__"):
             return {word}
+        if word in around:
+            return None
         found: set[frozenset[str]] = set()
         for macro in self.surroundings.definitions.get(word, (None,)):
             if macro is None or macro.parameters is not None or not re.fullmatch(r"[\w\s]*", macro.text):
                 return None
-            parts = [self._spaces_alone(each) if each != word else None for each in macro.text.split()]
+            parts = [self._spaces_alone(each, around | {word}) for each in macro.text.split()]
             if any(part is None for part in parts):
                 return None
             found.add(frozenset().union(*filter(None, parts)))
